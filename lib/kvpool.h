@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * libkvpool: pools of pinned huge-page memory, address domains, and
+ * registration as a transaction.
+ *
+ * Conventions of every function here
+ *  - Returns 0 (or what is said) on success, a negative errno on failure.
+ *    Nothing is printed, nothing exits, no thread and no signal handler is
+ *    left behind, and there is no state outside the handles.
+ *  - Lengths, offsets and addresses are bytes; times are nanoseconds.
+ *  - A `struct kvp_error *` argument may be NULL. When it is not, a failure
+ *    fills it, and success leaves it untouched.
+ *  - Option structs start with `struct_size`; set it by KVP_INIT(type), which
+ *    also zeroes the rest. Zero (or NULL) in any member means the default. A
+ *    struct that is larger than the library's is taken when the rest is zero,
+ *    and is -E2BIG otherwise.
+ *  - Strings that a caller passes in are copied. Pointers that a function
+ *    hands out say to whom they belong and for how long.
+ *  - Thread-safety: functions on different handles may run at once. One
+ *    struct kvp_ctx and one struct kvp_pool may be used by several threads;
+ *    a buffer list, a transaction or a registration by one thread at a time.
+ *    Freeing a handle while another thread uses it is the caller's error.
+ *  - After fork() the child may use the mappings it inherited; for anything
+ *    else it must open a context of its own.
+ */
+#ifndef KVPOOL_H
+#define KVPOOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct ibv_pd;
+struct ibv_mr;
+
+#define KVP_VERSION_MAJOR 0
+#define KVP_VERSION_MINOR 1
+
+/* Size of a name, domain, role or label with its NUL. */
+#define KVP_NAME_SIZE 64
+/* Bytes in a block: the unit of allocation and of pin accounting. */
+#define KVP_BLOCK_SIZE ((uint64_t)1 << 21)
+/* No rank, no NUMA node, no buffer index. */
+#define KVP_NONE UINT32_MAX
+
+#ifdef __cplusplus
+#define KVP_INIT(type) (type{sizeof(type)})
+#else
+#define KVP_INIT(type) ((type){ .struct_size = sizeof(type) })
+#endif
+
+/* ------------------------------------------------------------------ errors */
+
+/* Where in its work a call was when it failed. */
+enum kvp_phase {
+	KVP_PHASE_NONE,
+	KVP_PHASE_CONNECT,	/* opening the control node, finding the family */
+	KVP_PHASE_REQUEST,	/* a request to the kernel about a pool */
+	KVP_PHASE_LIST,		/* building a buffer list */
+	KVP_PHASE_CHECK,	/* checks before anything is registered */
+	KVP_PHASE_REGISTER,	/* registering */
+	KVP_PHASE_COMMIT,	/* making the result visible */
+	KVP_PHASE_UNDO,		/* unregistering */
+};
+
+/*
+ * What a failure was. `err` is negative, as the call returned it. `message`
+ * names the cause with its numbers, `advice` what to do about it; neither ends
+ * in a full stop or a newline. `index` is the caller's index of the buffer
+ * (that of the list as it was built, empty buffers counted), `device` the
+ * registrar's name for the device, empty where there is none. `repeated` is
+ * set when the call failed only because an earlier one did: the rest then
+ * describes that earlier failure.
+ */
+struct kvp_error {
+	int err;
+	enum kvp_phase phase;
+	uint32_t index;
+	int repeated;
+	char device[64];
+	char message[256];
+	char advice[192];
+};
+
+/* "check", "register", ...: a constant string, never NULL. */
+const char *kvp_phase_name(enum kvp_phase phase);
+
+/*
+ * One line: "phase register, buffer 17, device rxe0: MESSAGE: Cannot allocate
+ * memory (12); ADVICE". Writes at most `size` bytes with the NUL; returns the
+ * length that the whole line has, as snprintf does.
+ */
+int kvp_error_format(const struct kvp_error *error, char *text, size_t size);
+
+/* ----------------------------------------------------------------- context */
+
+/*
+ * A context is a session of the module: an open control node and a netlink
+ * socket. Pools created or claimed through it are owned by it until
+ * kvp_close() or the end of the process.
+ */
+struct kvp_ctx;
+
+struct kvp_options {
+	size_t struct_size;
+	const char *control_path;	/* default /dev/kvpool/control */
+	int read_only;			/* open, resolve and list only: needs no write access */
+};
+
+/*
+ * Open a context. `options` may be NULL.
+ *
+ * -ENOENT, -ENXIO  the module is not loaded
+ * -EACCES, -EPERM  no access to the control node
+ * -EPROTO          the module speaks another version of the family
+ * -E2BIG, -EINVAL  `options` is not of this version
+ * -ENOMEM
+ */
+int kvp_open(const struct kvp_options *options, struct kvp_ctx **ctx, struct kvp_error *error);
+
+/*
+ * Close it: ends the session. Pools of lifetime owner that nobody else uses
+ * end with it. Pools, lists and registrations of this context must have been
+ * closed before. NULL is allowed.
+ */
+void kvp_close(struct kvp_ctx *ctx);
+
+/* ------------------------------------------------------------------- pools */
+
+enum kvp_lifetime { KVP_LIFETIME_OWNER, KVP_LIFETIME_PERSISTENT };
+enum kvp_placement { KVP_PLACEMENT_PREFERRED, KVP_PLACEMENT_STRICT };
+enum kvp_state { KVP_STATE_LIVE, KVP_STATE_ORPHAN, KVP_STATE_DYING };
+enum kvp_registration_state {
+	KVP_REGISTRATION_ALLOCATED,
+	KVP_REGISTRATION_REGISTERING,
+	KVP_REGISTRATION_COMMITTED,
+	KVP_REGISTRATION_FALLBACK_L2,
+	KVP_REGISTRATION_FAILED,
+};
+
+const char *kvp_state_name(enum kvp_state state);
+const char *kvp_registration_state_name(enum kvp_registration_state state);
+
+/*
+ * Identity: id and generation. An id is used again after a pool has ended, a
+ * generation never is, as long as the machine runs. Names are for people.
+ */
+struct kvp_pool_info {
+	uint32_t id;
+	uint64_t generation;
+	char name[KVP_NAME_SIZE];
+	char domain[KVP_NAME_SIZE];
+	char role[KVP_NAME_SIZE];
+	char label[KVP_NAME_SIZE];
+	uint32_t rank;			/* KVP_NONE: no rank */
+	uint64_t length;		/* as asked for */
+	uint64_t mapped_length;		/* whole blocks */
+	uint32_t block_size;
+	uint32_t node;			/* KVP_NONE: none asked for */
+	enum kvp_placement placement;
+	enum kvp_lifetime lifetime;
+	uid_t uid;
+	gid_t gid;
+	mode_t mode;
+	enum kvp_state state;
+	enum kvp_registration_state registration;
+	uint32_t blocks;
+	uint32_t pinned_blocks;		/* pinned by a device now */
+	uint32_t mappings;		/* VMAs now, of all processes */
+	uint32_t files;			/* open files now, those of mappings included */
+	int owned;			/* a live session owns it */
+	uid_t owner_uid;
+	pid_t owner_pid;		/* 0: not visible in this pid namespace */
+	uint64_t owner_start;		/* nanoseconds since boot */
+	uint32_t device;		/* major << 20 | minor of the node */
+};
+
+struct kvp_pool_options {
+	size_t struct_size;
+	const char *domain;	/* required: 1 to 63 of A-Z a-z 0-9 _ - */
+	const char *name;	/* default: pool-GENERATION; same characters, not "control" */
+	const char *role;	/* default empty; same characters */
+	const char *label;	/* default empty; 0 to 63 printable ASCII characters */
+	uint64_t length;	/* required, at least 1 */
+	uint32_t rank;		/* in force when has_rank is set */
+	int has_rank;
+	uint32_t node;		/* in force when has_node is set */
+	int has_node;
+	enum kvp_placement placement;
+	enum kvp_lifetime lifetime;
+	uid_t uid;		/* in force when has_uid is set; default the caller's */
+	int has_uid;
+	gid_t gid;		/* in force when has_gid is set; default the caller's */
+	int has_gid;
+	mode_t mode;		/* in force when has_mode is set; default 0600 */
+	int has_mode;
+};
+
+/* A pool opened by this process. */
+struct kvp_pool;
+
+/*
+ * Create a pool and open it for reading and writing. The memory is allocated
+ * whole, zeroed and pinned by nobody when this returns.
+ *
+ * -EINVAL   a name, length or another option is out of range: the error says which
+ * -EEXIST   another pool has the name
+ * -ENOMEM   the memory is not there, or is too fragmented; nothing is kept
+ * -EDQUOT   a limit: RLIMIT_MEMLOCK without CAP_IPC_LOCK, or a module parameter
+ * -ENODEV   no such NUMA node
+ * -EPERM    uid or gid of somebody else without CAP_CHOWN
+ * -EACCES   the context is read only
+ * -EINTR    a fatal signal arrived
+ */
+int kvp_pool_create(struct kvp_ctx *ctx, const struct kvp_pool_options *options,
+		    struct kvp_pool **pool, struct kvp_error *error);
+
+/* How to open or map: read only, or both. */
+enum kvp_access { KVP_ACCESS_READ, KVP_ACCESS_WRITE };
+
+/*
+ * Open by identity. -ENOENT no such id; -ESTALE another generation has the id
+ * now; -EACCES the pool's uid, gid and mode forbid it; -ENODEV it is an orphan
+ * or was destroyed.
+ */
+int kvp_pool_open(struct kvp_ctx *ctx, uint32_t id, uint64_t generation, enum kvp_access access,
+		  struct kvp_pool **pool, struct kvp_error *error);
+
+/* Open the pool that has this name now; then as kvp_pool_open(). */
+int kvp_pool_open_name(struct kvp_ctx *ctx, const char *name, enum kvp_access access,
+		       struct kvp_pool **pool, struct kvp_error *error);
+
+/*
+ * Take a descriptor of a pool that came from elsewhere (over a unix socket,
+ * or open() of the node). It is duplicated: the caller keeps its own. -EINVAL
+ * when it is no pool's.
+ */
+int kvp_pool_open_fd(struct kvp_ctx *ctx, int fd, struct kvp_pool **pool, struct kvp_error *error);
+
+/*
+ * Make this context the owner of a persistent pool whose session has ended,
+ * and open it for reading and writing. -EBUSY another live session owns it;
+ * -EINVAL its lifetime is owner; otherwise as kvp_pool_open().
+ */
+int kvp_pool_claim(struct kvp_ctx *ctx, uint32_t id, uint64_t generation, struct kvp_pool **pool,
+		   struct kvp_error *error);
+
+/*
+ * Close this handle: unmaps what kvp_pool_map() mapped, closes the descriptor,
+ * frees. The pool itself goes on. NULL is allowed.
+ */
+void kvp_pool_close(struct kvp_pool *pool);
+
+/* Descriptor of the pool, which belongs to the handle, and lives as long. */
+int kvp_pool_fd(const struct kvp_pool *pool);
+
+/* Identity without asking the kernel. */
+uint32_t kvp_pool_id(const struct kvp_pool *pool);
+uint64_t kvp_pool_generation(const struct kvp_pool *pool);
+uint64_t kvp_pool_length(const struct kvp_pool *pool);
+
+/*
+ * Map the whole pool, shared, at an address of the kernel's choice that
+ * allows 2 MiB entries. Mapped once a handle: a second call gives the same
+ * address. The mapping belongs to the handle and ends with it.
+ *
+ * -EACCES write asked for, and the descriptor is read only
+ * -ENODEV the pool was destroyed
+ * -ENOMEM no address space
+ */
+int kvp_pool_map(struct kvp_pool *pool, enum kvp_access access, void **addr, struct kvp_error *error);
+int kvp_pool_unmap(struct kvp_pool *pool);
+
+/* Ask the kernel what the pool is now. */
+int kvp_pool_query(struct kvp_pool *pool, struct kvp_pool_info *info, struct kvp_error *error);
+
+/* The same by identity (generation 0: any) or by name, without opening. */
+int kvp_pool_find(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
+		  struct kvp_pool_info *info, struct kvp_error *error);
+int kvp_pool_find_name(struct kvp_ctx *ctx, const char *name, struct kvp_pool_info *info,
+		       struct kvp_error *error);
+
+/*
+ * Call `each` for every pool that the caller could open (root: every pool), in
+ * the order of ids. A return other than 0 ends the walk and is returned.
+ */
+int kvp_pool_each(struct kvp_ctx *ctx, int (*each)(const struct kvp_pool_info *info, void *arg),
+		  void *arg, struct kvp_error *error);
+
+/* Call `each` for every run of pinned blocks of a pool. */
+int kvp_pool_pins(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
+		  int (*each)(uint32_t first_block, uint32_t block_count, void *arg), void *arg,
+		  struct kvp_error *error);
+
+/*
+ * End a pool. Without `force`, -EBUSY while it is mapped (by this process too)
+ * or pinned. With it, CPU mappings are revoked (access is SIGBUS) and each
+ * block is freed when its last pin is gone. -EPERM: neither owner, nor the
+ * pool's uid, nor CAP_FOWNER.
+ */
+int kvp_pool_destroy(struct kvp_ctx *ctx, uint32_t id, uint64_t generation, int force,
+		     struct kvp_error *error);
+
+/* What to change: a member is in force when its bit is in `mask`. */
+#define KVP_SET_ROLE		(1U << 0)
+#define KVP_SET_LABEL		(1U << 1)
+#define KVP_SET_RANK		(1U << 2)
+#define KVP_SET_LIFETIME	(1U << 3)
+#define KVP_SET_UID		(1U << 4)
+#define KVP_SET_GID		(1U << 5)
+#define KVP_SET_MODE		(1U << 6)
+#define KVP_SET_REGISTRATION	(1U << 7)
+
+struct kvp_pool_change {
+	size_t struct_size;
+	uint32_t mask;
+	const char *role;
+	const char *label;
+	uint32_t rank;
+	enum kvp_lifetime lifetime;
+	uid_t uid;
+	gid_t gid;
+	mode_t mode;
+	enum kvp_registration_state registration;
+};
+
+int kvp_pool_set(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
+		 const struct kvp_pool_change *change, struct kvp_error *error);
+
+struct kvp_stats {
+	uint32_t pools, orphans, dying, sessions, max_pools;
+	uint64_t bytes, max_bytes, min_available, available;
+	uint64_t created, destroyed, failed;
+};
+
+int kvp_stats_get(struct kvp_ctx *ctx, struct kvp_stats *stats, struct kvp_error *error);
+
+/* Events. The descriptor of kvp_monitor_fd() is readable when one waits. */
+enum kvp_event { KVP_EVENT_CREATE, KVP_EVENT_DESTROY, KVP_EVENT_CHANGE };
+struct kvp_monitor;
+
+int kvp_monitor_open(struct kvp_monitor **monitor, struct kvp_error *error);
+int kvp_monitor_fd(const struct kvp_monitor *monitor);
+/*
+ * Wait for the next event. An event says which pool, not what it is: ask
+ * kvp_pool_find(), which checks permission. -ENOBUFS: events were lost, list
+ * again; -EINTR: a signal arrived.
+ */
+int kvp_monitor_next(struct kvp_monitor *monitor, enum kvp_event *event, uint32_t *id,
+		     uint64_t *generation, struct kvp_error *error);
+void kvp_monitor_close(struct kvp_monitor *monitor);
+
+/* ------------------------------------------------------- spans and domains */
+
+/*
+ * The name of a piece of memory that means the same in every process of this
+ * machine until it reboots. Plain data: may be copied and sent.
+ */
+struct kvp_span {
+	char domain[KVP_NAME_SIZE];
+	uint32_t id;
+	uint64_t generation;
+	uint64_t offset;
+	uint64_t length;
+};
+
+/* Longest text of a span with its NUL: "kvpool:DOMAIN:ID:GENERATION:OFFSET:LENGTH". */
+#define KVP_SPAN_TEXT_SIZE 160
+
+int kvp_span_format(const struct kvp_span *span, char text[KVP_SPAN_TEXT_SIZE]);
+/* -EINVAL: not a span, a number out of range, or offset + length wraps. */
+int kvp_span_parse(const char *text, struct kvp_span *span);
+
+/*
+ * Name `length` bytes at `addr`, which must lie in one pool of `domain`
+ * (NULL: of any). `buffer errors` are those of kvp_check().
+ */
+int kvp_span_export(struct kvp_ctx *ctx, const char *domain, const void *addr, uint64_t length,
+		    struct kvp_span *span, struct kvp_error *error);
+
+/*
+ * Open and map the pool of a span, and give the address of its first byte.
+ * The pool handle is the caller's to close; the address lives as long.
+ * -ESTALE: the pool ended; -EXDEV: its domain is not the span's; -ERANGE: the
+ * span does not lie within it; else as kvp_pool_open() and kvp_pool_map().
+ */
+int kvp_span_import(struct kvp_ctx *ctx, const struct kvp_span *span, enum kvp_access access,
+		    struct kvp_pool **pool, void **addr, struct kvp_error *error);
+
+/* What memory is. */
+enum kvp_kind {
+	KVP_KIND_UNMAPPED,
+	KVP_KIND_POOL,
+	KVP_KIND_ANON,		/* private anonymous */
+	KVP_KIND_HUGETLB,
+	KVP_KIND_SHMEM,		/* memfd, /dev/shm, shared anonymous, SysV */
+	KVP_KIND_FILE,		/* a file of another file system */
+	KVP_KIND_DEVICE,	/* a driver's memory that can't be pinned */
+};
+
+const char *kvp_kind_name(enum kvp_kind kind);
+
+struct kvp_segment {
+	uint64_t addr;
+	uint64_t length;
+	enum kvp_kind kind;
+	int readable, writable;
+	int stale;		/* a pool that was destroyed: access is SIGBUS */
+	struct kvp_span span;	/* of a pool; zero otherwise */
+	uint64_t pool_length;	/* logical length of that pool */
+	char path[128];		/* of a file or shared memory, as /proc/self/maps names it; else empty */
+};
+
+/*
+ * Say what backs an address range of this process, in order, without gaps:
+ * calls `each` for every segment; a return other than 0 ends the walk and is
+ * returned. -EINVAL: length 0, or the range wraps.
+ */
+int kvp_resolve(struct kvp_ctx *ctx, const void *addr, uint64_t length,
+		int (*each)(const struct kvp_segment *segment, void *arg), void *arg,
+		struct kvp_error *error);
+
+/* -------------------------------------------------------------- buffers */
+
+/* Needs of a buffer, also the access that a registration gives. */
+#define KVP_BUFFER_READ_ONLY	(1U << 0)	/* no local or remote write */
+
+struct kvp_buffer {
+	void *addr;
+	uint64_t length;
+	uint64_t block;		/* a chunk border may fall only on a multiple of this; 0: anywhere on a page */
+	uint32_t flags;		/* KVP_BUFFER_* */
+	uint64_t generation;	/* generation that the caller believes it has; 0: any */
+};
+
+/*
+ * Check that every buffer lies in one live pool each, of `domain`, within its
+ * logical length, with the protection it needs, not empty, and that none
+ * overlaps another. All are looked at; the first that fails, by index, is in
+ * `error`, and its message names what the memory is instead. When `results`
+ * is not NULL it has `count` members, and gets 0 or a negative errno for each.
+ *
+ * -EINVAL  length 0, or addr + length wraps
+ * -EXDEV   a pool of another domain
+ * -ENOTSUP foreign memory: anonymous, hugetlb, shared memory, a file, a device
+ * -EFAULT  not mapped, or partly
+ * -ESTALE  the pool was destroyed, or its generation is not the one expected
+ * -EACCES  mapped read only, and the buffer needs write
+ * -ERANGE  straddles two pools, or passes the logical end of one
+ * -EEXIST  the same range as an earlier buffer
+ * -EADDRINUSE nested in, or overlapping, an earlier buffer; adjacent is allowed
+ */
+int kvp_check(struct kvp_ctx *ctx, const char *domain, const struct kvp_buffer *buffers,
+	      uint32_t count, int *results, struct kvp_error *error);
+
+/* What to do with empty buffers where the list is made. */
+enum kvp_empty { KVP_EMPTY_REJECT, KVP_EMPTY_SKIP };
+
+/*
+ * A list of buffers. The caller's index of a buffer is how many were added
+ * before it, the empty ones counted; its position is where it stands in the
+ * list without them. Parallel lists of the caller are brought into line by
+ * kvp_list_index().
+ */
+struct kvp_list;
+
+int kvp_list_new(enum kvp_empty empty, struct kvp_list **list);
+/* -ENOMEM; -EINVAL a NULL address with a length, or an unknown flag. Empty buffers are taken. */
+int kvp_list_add(struct kvp_list *list, const struct kvp_buffer *buffer);
+/*
+ * End adding. With KVP_EMPTY_REJECT and empty buffers among those added:
+ * -EINVAL, the error's index is the first of them, its message says how many of
+ * how many, and kvp_list_empty() gives all indices. With KVP_EMPTY_SKIP they
+ * are left out.
+ */
+int kvp_list_seal(struct kvp_list *list, struct kvp_error *error);
+/* Buffers in the sealed list; they belong to the list and live as long. */
+const struct kvp_buffer *kvp_list_buffers(const struct kvp_list *list, uint32_t *count);
+/* The caller's index of each position: the index map. Belongs to the list. */
+const uint32_t *kvp_list_index(const struct kvp_list *list, uint32_t *count);
+/* The caller's indices of the empty buffers. Belongs to the list. */
+const uint32_t *kvp_list_empty(const struct kvp_list *list, uint32_t *count);
+void kvp_list_free(struct kvp_list *list);
+
+/* --------------------------------------------------------- registrars */
+
+/* A chunk of a buffer, as it is given to a registrar. */
+struct kvp_chunk {
+	void *addr;
+	uint64_t length;
+	uint32_t flags;		/* KVP_BUFFER_* */
+	struct kvp_span span;
+};
+
+/*
+ * Something that registers memory. `limits` fills what is known of a device
+ * (0: no limit). `register_chunk` returns 0 and sets *cookie, or any other value,
+ * which is a failure: a negative errno, or a code of an engine, positive ones
+ * too. `unregister_chunk` the same. Devices are numbered 0 to devices - 1.
+ * The functions are called from the thread that runs the transaction.
+ */
+struct kvp_registrar_ops {
+	size_t struct_size;
+	int (*limits)(void *arg, uint32_t device, uint64_t *max_length, uint64_t *max_count);
+	int (*register_chunk)(void *arg, uint32_t device, const struct kvp_chunk *chunk, void **cookie);
+	int (*unregister_chunk)(void *arg, uint32_t device, const struct kvp_chunk *chunk, void *cookie);
+	const char *(*device_name)(void *arg, uint32_t device);	/* never NULL; lives as the registrar */
+	int pins;		/* every device pins the memory against RLIMIT_MEMLOCK */
+};
+
+struct kvp_registrar;
+
+/* -EINVAL: no devices, or a function is missing. `arg` must outlive the registrar. */
+int kvp_registrar_new(const struct kvp_registrar_ops *ops, void *arg, uint32_t devices,
+		      struct kvp_registrar **registrar);
+/*
+ * ibverbs over `count` protection domains, each a device of the registrar;
+ * they stay the caller's and must outlive it. `access` is the IBV_ACCESS_* of
+ * buffers; for a KVP_BUFFER_READ_ONLY one the bits that write are left out.
+ */
+int kvp_registrar_verbs(struct ibv_pd *const *pds, uint32_t count, int access,
+			struct kvp_registrar **registrar, struct kvp_error *error);
+/* Must not be used by a registration any more. NULL is allowed. */
+void kvp_registrar_free(struct kvp_registrar *registrar);
+
+/* ------------------------------------------------------- transactions */
+
+/*
+ * A registration is the committed result of a transaction: which chunk of
+ * which buffer is registered at which device, with what cookie.
+ */
+struct kvp_registration;
+
+struct kvp_transaction_options {
+	size_t struct_size;
+	/*
+	 * Called once, after everything was registered and before kvp_register()
+	 * returns 0: the caller makes its pools, references and callbacks visible
+	 * here, in one step. A return other than 0 undoes everything.
+	 */
+	int (*commit)(const struct kvp_registration *registration, void *arg);
+	void *arg;
+};
+
+/*
+ * Register the buffers of a sealed list at every device of every registrar:
+ *  1. check all buffers (kvp_check), device limits (max_count after splitting;
+ *     a max_length smaller than the block that must not be cut), and
+ *     RLIMIT_MEMLOCK against bytes times the devices that pin, what the process
+ *     has pinned already counted; nothing is registered before all pass;
+ *  2. register, buffer by buffer, device by device, splitting at max_length on
+ *     a multiple of lcm(block, page);
+ *  3. commit.
+ * On failure, what was registered is unregistered in reverse order, past any
+ * that fails; those are quarantined, and *registration is then not NULL: it
+ * holds only them, and kvp_unregister() tries again. Otherwise it is NULL.
+ * `error` keeps the first failure. The pools' registration state in the kernel
+ * follows (REGISTERING, then COMMITTED or FAILED) for pools that the context owns.
+ *
+ * Errors of kvp_check(); -EDQUOT RLIMIT_MEMLOCK; -ENOSPC max_mr; -EMSGSIZE the
+ * block is larger than max_mr_size; -EINVAL the list is not sealed or empty;
+ * what a registrar returned (a positive code is -EREMOTEIO, the code is in the message).
+ */
+int kvp_register(struct kvp_ctx *ctx, const char *domain, const struct kvp_list *list,
+		 struct kvp_registrar *const *registrars, uint32_t count,
+		 const struct kvp_transaction_options *options,
+		 struct kvp_registration **registration, struct kvp_error *error);
+
+/* One registered chunk. */
+struct kvp_entry {
+	uint32_t index;		/* the caller's index of the buffer */
+	uint32_t registrar;	/* position in the array given to kvp_register() */
+	uint32_t device;	/* of that registrar */
+	uint64_t offset;	/* of the chunk in its buffer, bytes */
+	struct kvp_chunk chunk;
+	void *cookie;		/* with kvp_registrar_verbs(): struct ibv_mr * */
+	int quarantined;	/* an unregister failed: the registration may still exist */
+};
+
+uint32_t kvp_registration_count(const struct kvp_registration *registration);
+/* The n-th entry, in the order of registering; NULL past the end. Lives as the registration. */
+const struct kvp_entry *kvp_registration_entry(const struct kvp_registration *registration, uint32_t n);
+/* The entry that covers byte `offset` of the caller's buffer `index` at a device; NULL: none. */
+const struct kvp_entry *kvp_registration_find(const struct kvp_registration *registration,
+					      uint32_t index, uint32_t registrar, uint32_t device,
+					      uint64_t offset);
+/* The ibv_mr of an entry of a verbs registrar; NULL for another registrar's. */
+struct ibv_mr *kvp_entry_mr(const struct kvp_registration *registration, const struct kvp_entry *entry);
+
+/*
+ * Unregister in reverse order, past failures. 0: all gone, and *registration
+ * is freed and set to NULL. Otherwise it holds what is quarantined, `error` is
+ * the first failure, and the call may be made again. The memory of a
+ * quarantined entry must not be used for anything else.
+ */
+int kvp_unregister(struct kvp_ctx *ctx, struct kvp_registration **registration,
+		   struct kvp_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KVPOOL_H */
