@@ -1,0 +1,5 @@
+# What the tests of the command line tool need beside the library.
+UNIT_EXTRA_test_ctl_parse := tools/parse.c
+UNIT_EXTRA_test_ctl_maps := tools/maps.c tools/parse.c
+UNIT_EXTRA_test_ctl_format := tools/format.c
+UNIT_LIBS_test_ctl_format := -ljson-c
