@@ -97,7 +97,7 @@ static int check(const struct ctl *ctl, const struct kvp_pool_options *pool, boo
 }
 
 static int create(const struct ctl *ctl, struct kvp_ctx *ctx,
-		  const struct kvp_pool_options *options, bool hold)
+		  const struct kvp_pool_options *wanted, bool hold)
 {
 	struct kvp_error error = { 0 };
 	struct kvp_pool *handle = NULL;
@@ -108,7 +108,7 @@ static int create(const struct ctl *ctl, struct kvp_ctx *ctx,
 	uint32_t id;
 	int status, err;
 
-	if (kvp_pool_create(ctx, options, &handle, &error))
+	if (kvp_pool_create(ctx, wanted, &handle, &error))
 		return ctl_fail(ctl, &error);
 	/* Not before: a large creation must stay interruptible. */
 	if (hold)
@@ -118,7 +118,7 @@ static int create(const struct ctl *ctl, struct kvp_ctx *ctx,
 	err = kvp_pool_query(handle, &pool, &error);
 	/* The session owns the pool. An open file would count as a user of it. */
 	kvp_pool_close(handle);
-	if (err && options->lifetime == KVP_LIFETIME_PERSISTENT) {
+	if (err && wanted->lifetime == KVP_LIFETIME_PERSISTENT) {
 		/* It stays, so whoever reads this must learn which it is. */
 		snprintf(advice, sizeof(advice),
 			 "the pool stays; end it with kvpoolctl destroy id:%" PRIu32 ".%" PRIu64,
