@@ -4,12 +4,17 @@
  * above it in this list:
  *   error.c                        no dependency
  *   options.c                      size rule of option structs
- *   netlink.c                      requests and dumps over libmnl
- *   context.c, pool.c, monitor.c   handles of the kernel's objects
- *   span.c, resolve.c              names of memory
- *   list.c, check.c, limits.c      what a transaction needs to know first
+ *   attr.c, netlink.c, family.c    requests and dumps over libmnl: see netlink.h
+ *   context.c, info.c, stats.c, pool.c, query.c, change.c, create.c, monitor.c
+ *                                  handles of the kernel's objects
+ *   procmaps.c, resolve.c          what memory is
+ *   locate.c                       which pool one buffer lies in, or why in none
+ *   span.c                         names of memory
+ *   list.c, overlap.c, check.c, limits.c
+ *                                  what a transaction needs to know first
  *   registrar.c, verbs.c           what registers
- *   transaction.c                  register, commit, undo
+ *   plan.c, record.c, execute.c, states.c, registration.c, transaction.c
+ *                                  register, commit, undo: see transaction.h
  */
 #ifndef KVP_INTERNAL_H
 #define KVP_INTERNAL_H
@@ -40,14 +45,20 @@ int kvp_fail(struct kvp_error *error, int err, enum kvp_phase phase, uint32_t in
  */
 int kvp_options_copy(void *known, size_t size, const void *given);
 
+/* A netlink socket. One thread at a time may use it. */
+struct kvp_nl {
+	struct mnl_socket *socket;	/* NULL: closed, the next request opens it anew */
+	uint32_t portid;
+	uint32_t seq;
+	char *buffer;			/* KVP_NL_BUFFER_SIZE bytes for what is received */
+};
+
 struct kvp_ctx {
 	int control;		/* descriptor of the control node: the session */
 	bool read_only;
-	pthread_mutex_t lock;	/* serialises requests on the socket */
-	struct mnl_socket *nl;
+	pthread_mutex_t lock;	/* serialises requests on the socket: protects nl */
+	struct kvp_nl nl;
 	uint16_t family;
-	uint32_t portid;
-	uint32_t seq;
 };
 
 struct kvp_pool {
@@ -58,8 +69,23 @@ struct kvp_pool {
 	uint64_t generation;
 	uint64_t length;
 	uint64_t mapped_length;
-	pthread_mutex_t lock;	/* protects addr */
+	char domain[KVP_NAME_SIZE];
+	pthread_mutex_t lock;	/* protects addr and map_writable */
 	void *addr;		/* NULL: not mapped */
+	bool map_writable;	/* the mapping is */
 };
+
+/* 1 to 63 of A-Z a-z 0-9 _ -: what a name, domain or role may be. */
+bool kvp_name_valid(const char *name);
+
+/*
+ * Find the one pool of `domain` (NULL: of any) that `buffer` lies in. 0 and
+ * *span, or an error of kvp_check() for a single buffer, with its text in
+ * `error`. `index` is what the text calls the buffer; KVP_NONE: no name.
+ * `asked` (may be NULL) becomes false when the kernel could not be asked at
+ * all: the error then says nothing about the buffer.
+ */
+int kvp_locate(struct kvp_ctx *ctx, const char *domain, const struct kvp_buffer *buffer,
+	       uint32_t index, struct kvp_span *span, bool *asked, struct kvp_error *error);
 
 #endif /* KVP_INTERNAL_H */

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The error struct, and the words for the enums of the public header. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE	/* strerror_r() that returns the text */
+#endif
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "internal.h"
+
+/* A value that a newer module or caller knows: the text is still safe to print. */
+static const char unknown[] = "unknown";
+
+static const char *pick(const char *const *names, size_t count, unsigned int value)
+{
+	return value < count ? names[value] : unknown;
+}
+
+KVP_EXPORT const char *kvp_phase_name(enum kvp_phase phase)
+{
+	static const char *const names[] = {
+		[KVP_PHASE_NONE] = "none",
+		[KVP_PHASE_CONNECT] = "connect",
+		[KVP_PHASE_REQUEST] = "request",
+		[KVP_PHASE_LIST] = "list",
+		[KVP_PHASE_CHECK] = "check",
+		[KVP_PHASE_REGISTER] = "register",
+		[KVP_PHASE_COMMIT] = "commit",
+		[KVP_PHASE_UNDO] = "undo",
+	};
+
+	return pick(names, MNL_ARRAY_SIZE(names), (unsigned int)phase);
+}
+
+KVP_EXPORT const char *kvp_state_name(enum kvp_state state)
+{
+	static const char *const names[] = {
+		[KVP_STATE_LIVE] = "live",
+		[KVP_STATE_ORPHAN] = "orphan",
+		[KVP_STATE_DYING] = "dying",
+	};
+
+	return pick(names, MNL_ARRAY_SIZE(names), (unsigned int)state);
+}
+
+KVP_EXPORT const char *kvp_registration_state_name(enum kvp_registration_state state)
+{
+	static const char *const names[] = {
+		[KVP_REGISTRATION_ALLOCATED] = "allocated",
+		[KVP_REGISTRATION_REGISTERING] = "registering",
+		[KVP_REGISTRATION_COMMITTED] = "committed",
+		[KVP_REGISTRATION_FALLBACK_L2] = "fallback-l2",
+		[KVP_REGISTRATION_FAILED] = "failed",
+	};
+
+	return pick(names, MNL_ARRAY_SIZE(names), (unsigned int)state);
+}
+
+KVP_EXPORT const char *kvp_kind_name(enum kvp_kind kind)
+{
+	static const char *const names[] = {
+		[KVP_KIND_UNMAPPED] = "unmapped",
+		[KVP_KIND_POOL] = "pool",
+		[KVP_KIND_ANON] = "anon",
+		[KVP_KIND_HUGETLB] = "hugetlb",
+		[KVP_KIND_SHMEM] = "shmem",
+		[KVP_KIND_FILE] = "file",
+		[KVP_KIND_DEVICE] = "device",
+	};
+
+	return pick(names, MNL_ARRAY_SIZE(names), (unsigned int)kind);
+}
+
+int kvp_fail(struct kvp_error *error, int err, enum kvp_phase phase, uint32_t index,
+	     const char *device, const char *advice, const char *format, ...)
+{
+	va_list args;
+
+	if (!error)
+		return err;
+	memset(error, 0, sizeof(*error));
+	error->err = err;
+	error->phase = phase;
+	error->index = index;
+	snprintf(error->device, sizeof(error->device), "%s", device ? device : "");
+	snprintf(error->advice, sizeof(error->advice), "%s", advice ? advice : "");
+	va_start(args, format);
+	vsnprintf(error->message, sizeof(error->message), format, args);
+	va_end(args);
+	return err;
+}
+
+/* Where the next part of the line goes; the count goes on when the text is full. */
+struct line {
+	char *text;
+	size_t size;
+	size_t used;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+line_add(struct line *line, const char *format, ...)
+{
+	const size_t left = line->used < line->size ? line->size - line->used : 0;
+	va_list args;
+	int added;
+
+	va_start(args, format);
+	added = vsnprintf(left ? line->text + line->used : NULL, left, format, args);
+	va_end(args);
+	if (added > 0)
+		line->used += (size_t)added;
+}
+
+KVP_EXPORT int kvp_error_format(const struct kvp_error *error, char *text, size_t size)
+{
+	struct line line = { .text = text, .size = size };
+	const char *between = "", *colon;
+	char reason[128];
+
+	if (size)
+		text[0] = '\0';
+	if (error->repeated) {
+		line_add(&line, "an earlier failure");
+		between = ", ";
+	}
+	if (error->phase != KVP_PHASE_NONE) {
+		line_add(&line, "%sphase %s", between, kvp_phase_name(error->phase));
+		between = ", ";
+	}
+	if (error->index != KVP_NONE) {
+		line_add(&line, "%sbuffer %" PRIu32, between, error->index);
+		between = ", ";
+	}
+	if (error->device[0]) {
+		line_add(&line, "%sdevice %s", between, error->device);
+		between = ", ";
+	}
+	colon = between[0] ? ": " : "";
+	if (error->message[0]) {
+		line_add(&line, "%s%s", colon, error->message);
+		colon = ": ";
+	}
+	if (error->err)
+		line_add(&line, "%s%s (%u)", colon,
+			 strerror_r((int)(0u - (unsigned int)error->err), reason, sizeof(reason)),
+			 0u - (unsigned int)error->err);
+	if (error->advice[0])
+		line_add(&line, "%s%s", line.used ? "; " : "", error->advice);
+	return (int)line.used;
+}
