@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0
+# What people type. Kbuild is what the kernel's build reads.
+#
+#   make            module, library, tool
+#   make test       unit tests, then guest tests     (as root)
+#   make demo       the whole story in a guest       (as root)
+#   make check      static checks
+#   make install    DESTDIR, PREFIX; module by dkms or `make install-module`
+
+VERSION := 0.1.0
+PREFIX ?= /usr
+LIBDIR ?= $(PREFIX)/lib
+KDIR ?= /lib/modules/$(shell uname -r)/build
+BUILD := build
+
+CFLAGS ?= -O2 -g
+WARN := -Wall -Wextra -Werror -Wmissing-prototypes -Wstrict-prototypes
+LIB_CFLAGS := -std=gnu11 $(WARN) -fvisibility=hidden -fPIC -pthread
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+
+LIB_SRC := $(wildcard lib/*.c)
+LIB_OBJ := $(LIB_SRC:lib/%.c=$(BUILD)/lib/%.o)
+LIB_HDR := lib/kvpool.h lib/internal.h $(wildcard uapi/*.h)
+TOOL_SRC := $(wildcard tools/*.c)
+TOOL_OBJ := $(TOOL_SRC:tools/%.c=$(BUILD)/tools/%.o)
+GUEST_SRC := $(wildcard tests/guest/test_*.c)
+GUEST_BIN := $(GUEST_SRC:tests/guest/%.c=$(BUILD)/guest/%)
+GUEST_SUPPORT := $(filter-out $(GUEST_SRC),$(wildcard tests/guest/*.c))
+DEMO_SRC := $(wildcard examples/*.c)
+DEMO_BIN := $(DEMO_SRC:examples/%.c=$(BUILD)/examples/%)
+
+SO := $(BUILD)/libkvpool.so.0
+LIB := $(SO) $(BUILD)/libkvpool.so $(BUILD)/libkvpool.a $(BUILD)/libkvpool.pc
+TOOL := $(BUILD)/kvpoolctl
+
+.PHONY: all module lib tools unit-tests guest-tests examples test demo bench check clean \
+	install install-guest install-module
+.DELETE_ON_ERROR:
+
+all: module $(if $(wildcard lib/kvpool.map),lib tools)
+
+# A copy for each kernel, so that objects of two kernels never mix.
+KRELEASE := $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
+KBUILD_DIR = $(BUILD)/kmod-$(KRELEASE)
+module:
+	@test -n "$(KRELEASE)" || { echo "no kernel headers in $(KDIR): install the package" \
+		"linux-headers of the kernel, or set KDIR" >&2; exit 1; }
+	@mkdir -p $(KBUILD_DIR)
+	@cp -ru Kbuild kmod uapi $(KBUILD_DIR)/
+	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(KBUILD_DIR) W=1 modules
+
+lib: $(LIB)
+tools: $(TOOL)
+
+$(BUILD)/lib/%.o: lib/%.c $(LIB_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LIB_CFLAGS) -c -o $@ $<
+
+$(SO): $(LIB_OBJ) lib/kvpool.map
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread -Wl,-soname,libkvpool.so.0 -Wl,-z,defs \
+		-Wl,--version-script=lib/kvpool.map -o $@ $(LIB_OBJ) -libverbs -lmnl
+
+$(BUILD)/libkvpool.so: $(SO)
+	ln -sf libkvpool.so.0 $@
+
+$(BUILD)/libkvpool.a: $(LIB_OBJ)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/libkvpool.pc: lib/kvpool.pc.in
+	sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@VERSION@|$(VERSION)|g' $< >$@
+
+$(BUILD)/tools/%.o: tools/%.c $(wildcard tools/*.h) lib/kvpool.h
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARN) -DKVPOOL_VERSION='"$(VERSION)"' -Ilib -c -o $@ $<
+
+$(TOOL): $(TOOL_OBJ) $(SO) $(BUILD)/libkvpool.so
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(TOOL_OBJ) -L$(BUILD) -lkvpool -ljson-c
+
+# Programs that run in the guest, and the demo's.
+$(BUILD)/guest/%: tests/guest/%.c $(GUEST_SUPPORT) $(wildcard tests/guest/*.h) $(SO) $(BUILD)/libkvpool.so
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARN) -pthread -Ilib -Iuapi -o $@ $< $(GUEST_SUPPORT) \
+		-L$(BUILD) -lkvpool -libverbs -lmnl
+
+$(BUILD)/examples/%: examples/%.c $(wildcard examples/*.h) $(SO) $(BUILD)/libkvpool.so
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARN) -pthread -Ilib -o $@ $< -L$(BUILD) -lkvpool -libverbs
+
+guest-tests: $(if $(wildcard lib/kvpool.map),$(GUEST_BIN) examples)
+examples: $(DEMO_BIN)
+
+-include tests/unit/unit.mk
+
+test:
+	tests/run
+
+demo:
+	tests/demo
+
+check:
+	tests/check
+
+install: lib tools
+	install -D -m 755 $(SO) $(DESTDIR)$(LIBDIR)/libkvpool.so.0
+	ln -sf libkvpool.so.0 $(DESTDIR)$(LIBDIR)/libkvpool.so
+	install -D -m 644 $(BUILD)/libkvpool.a $(DESTDIR)$(LIBDIR)/libkvpool.a
+	install -D -m 644 $(BUILD)/libkvpool.pc $(DESTDIR)$(LIBDIR)/pkgconfig/libkvpool.pc
+	install -D -m 644 lib/kvpool.h $(DESTDIR)$(PREFIX)/include/kvpool.h
+	install -D -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin/kvpoolctl
+	install -D -m 644 tools/60-kvpool.rules $(DESTDIR)/usr/lib/udev/rules.d/60-kvpool.rules
+	install -D -m 644 docs/kvpoolctl.8 $(DESTDIR)$(PREFIX)/share/man/man8/kvpoolctl.8
+
+install-module: module
+	install -D -m 644 $(KBUILD_DIR)/kvpool.ko \
+		$(DESTDIR)/lib/modules/$(KRELEASE)/extra/kvpool.ko
+
+install-guest: module $(if $(wildcard lib/kvpool.map),install guest-tests)
+	install -D -m 644 $(KBUILD_DIR)/kvpool.ko \
+		$(DESTDIR)/usr/lib/modules/$(KRELEASE)/extra/kvpool.ko
+	install -d $(DESTDIR)/usr/lib/kvpool/tests $(DESTDIR)/usr/lib/kvpool/examples
+	-install -m 755 $(if $(wildcard lib/kvpool.map),$(GUEST_BIN)) $(wildcard tests/guest/*.sh) tests/guest/run-all $(DESTDIR)/usr/lib/kvpool/tests/
+	$(if $(DEMO_BIN),install -m 755 $(DEMO_BIN) $(DESTDIR)/usr/lib/kvpool/examples/)
+
+clean:
+	rm -rf $(BUILD)

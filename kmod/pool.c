@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The life of a pool.
+ *
+ *   NEW    reserved and being filled; nobody else knows it
+ *   LIVE   published; owned by a session, persistent without one, or an orphan
+ *   DYING  ended by destroy, or by its last user; blocks go as pins go
+ *
+ * Whoever takes a pool from LIVE to DYING, under its lock, calls end() once.
+ */
+#include <linux/pagemap.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+static void owner_set(struct kvpool_owner *owner)
+{
+	put_pid(owner->pid);
+	owner->pid = get_pid(task_tgid(current));
+	owner->start = current->group_leader->start_boottime;
+	owner->uid = current_uid();
+}
+
+static void pool_free(struct kref *ref)
+{
+	struct kvpool_pool *pool = container_of(ref, struct kvpool_pool, ref);
+
+	if (pool->inode)
+		kvpool_inode_put(pool->inode);
+	kvpool_blocks_free(&pool->blocks);
+	put_pid(pool->owner.pid);
+	mutex_destroy(&pool->lock);
+	kfree_rcu(pool, rcu);
+}
+
+/**
+ * kvpool_pool_get - take a reference
+ * @pool: referenced already
+ */
+void kvpool_pool_get(struct kvpool_pool *pool)
+{
+	kref_get(&pool->ref);
+}
+
+/**
+ * kvpool_pool_put - drop a reference; may sleep
+ * @pool: may be freed
+ */
+void kvpool_pool_put(struct kvpool_pool *pool)
+{
+	kref_put(&pool->ref, pool_free);
+}
+
+/**
+ * kvpool_pool_state - state as the uAPI tells it
+ * @pool: locked
+ */
+u32 kvpool_pool_state(const struct kvpool_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+	if (pool->life == KVPOOL_LIFE_DYING)
+		return KVPOOL_STATE_DYING;
+	return pool->orphan ? KVPOOL_STATE_ORPHAN : KVPOOL_STATE_LIVE;
+}
+
+static struct kvpool_pool *pool_new(const struct kvpool_request *request)
+{
+	struct kvpool_pool *pool = kzalloc(sizeof(*pool), GFP_KERNEL_ACCOUNT);
+
+	if (!pool)
+		return NULL;
+	kref_init(&pool->ref);
+	mutex_init(&pool->lock);
+	INIT_LIST_HEAD(&pool->session_link);
+	INIT_LIST_HEAD(&pool->dying_link);
+	pool->length = request->length;
+	pool->mapped_length = round_up(request->length, KVPOOL_BLOCK_SIZE);
+	pool->node = request->node;
+	pool->placement = request->placement;
+	pool->tags = request->tags;
+	owner_set(&pool->owner);
+	return pool;
+}
+
+/**
+ * kvpool_pool_create - make a pool and publish it
+ * @session: owner; the caller holds its file
+ * @request: checked for form
+ * @extack: gets the cause of a failure
+ *
+ * Return: the pool with a reference, or an error: see kvp_pool_create().
+ */
+struct kvpool_pool *kvpool_pool_create(struct kvpool_session *session,
+				       const struct kvpool_request *request,
+				       struct netlink_ext_ack *extack)
+{
+	struct kvpool_pool *pool;
+	u64 count;
+	int err;
+
+	/* Memory of pools that just ended is on its way back: let it arrive. */
+	kvpool_reaper_settle();
+
+	pool = pool_new(request);
+	if (!pool)
+		return ERR_PTR(-ENOMEM);
+	count = pool->mapped_length >> KVPOOL_BLOCK_SHIFT;
+
+	err = kvpool_charge(&pool->charge, pool->mapped_length, extack);
+	if (err)
+		goto put;
+	err = kvpool_registry_reserve(pool, extack);
+	if (err)
+		goto uncharge;
+	err = kvpool_blocks_alloc(&pool->blocks, count, pool->node,
+				  pool->placement == KVPOOL_PLACEMENT_STRICT, extack);
+	if (err)
+		goto unreserve;
+	pool->inode = kvpool_inode_new(pool);
+	if (IS_ERR(pool->inode)) {
+		err = PTR_ERR(pool->inode);
+		pool->inode = NULL;
+		goto release;
+	}
+	err = kvpool_node_add(pool);
+	if (err) {
+		NL_SET_ERR_MSG_FMT(extack, "device node could not be made");
+		goto release;
+	}
+
+	/* Nothing below fails: from here on others see the pool. */
+	mutex_lock(&kvpool_registry_lock);
+	mutex_lock(&pool->lock);
+	pool->life = KVPOOL_LIFE_LIVE;
+	kvpool_session_own(session, pool);
+	kvpool_registry_publish(pool);
+	mutex_unlock(&pool->lock);
+	mutex_unlock(&kvpool_registry_lock);
+
+	kvpool_node_announce(pool);
+	kvpool_netlink_notify(KVPOOL_CMD_POOL_CREATE_NTF, pool);
+	atomic64_inc(&kvpool_created);
+	return pool;
+
+release:
+	kvpool_blocks_release(&pool->blocks);
+unreserve:
+	mutex_lock(&kvpool_registry_lock);
+	kvpool_registry_drop_name(pool);
+	mutex_unlock(&kvpool_registry_lock);
+	kvpool_registry_remove(pool);
+uncharge:
+	kvpool_uncharge(&pool->charge);
+put:
+	atomic64_inc(&kvpool_failed);
+	kvpool_pool_put(pool);
+	return ERR_PTR(err);
+}
+
+/* Exactly once, by whoever made the pool DYING; no lock held. */
+static void end(struct kvpool_pool *pool)
+{
+	mutex_lock(&kvpool_registry_lock);
+	kvpool_registry_drop_name(pool);
+	kvpool_session_disown(pool);
+	mutex_unlock(&kvpool_registry_lock);
+
+	kvpool_node_remove(pool);
+	kvpool_reaper_add(pool);
+}
+
+/**
+ * kvpool_pool_destroy - end a pool on request
+ * @pool: referenced; permission was checked
+ * @force: although mapped or pinned
+ * @extack: gets the cause of a failure
+ *
+ * When it returns 0, CPU mappings are revoked and every block that no device
+ * pins is free.
+ *
+ * Return: 0, -EBUSY, or -ENODEV when the pool has ended already.
+ */
+int kvpool_pool_destroy(struct kvpool_pool *pool, bool force, struct netlink_ext_ack *extack)
+{
+	u32 mappings, pinned;
+
+	mutex_lock(&pool->lock);
+	if (pool->life != KVPOOL_LIFE_LIVE) {
+		mutex_unlock(&pool->lock);
+		NL_SET_ERR_MSG_FMT(extack, "pool was destroyed; blocks that a device pins remain");
+		return -ENODEV;
+	}
+	/*
+	 * No mapping, and none can come while the lock is held, so no new pin
+	 * either: a device reaches the blocks only through a mapping.
+	 */
+	mappings = atomic_read(&pool->mappings);
+	pinned = kvpool_blocks_pinned(&pool->blocks);
+	if (!force && (mappings || pinned)) {
+		mutex_unlock(&pool->lock);
+		NL_SET_ERR_MSG_FMT(extack, "in use: %u mappings, %u pinned blocks", mappings, pinned);
+		return -EBUSY;
+	}
+	pool->life = KVPOOL_LIFE_DYING;
+	mutex_unlock(&pool->lock);
+
+	end(pool);
+	kvpool_reaper_settle();
+	return 0;
+}
+
+/**
+ * kvpool_pool_disown - the owner's session has closed
+ * @pool: referenced; no longer in the session's list
+ */
+void kvpool_pool_disown(struct kvpool_pool *pool)
+{
+	bool orphaned = false, ended = false;
+
+	mutex_lock(&pool->lock);
+	if (pool->life == KVPOOL_LIFE_LIVE && pool->tags.lifetime == KVPOOL_LIFETIME_OWNER) {
+		if (pool->files)
+			orphaned = pool->orphan = true;
+		else
+			ended = true;
+	}
+	if (ended)
+		pool->life = KVPOOL_LIFE_DYING;
+	mutex_unlock(&pool->lock);
+
+	if (ended) {
+		end(pool);
+		return;
+	}
+	if (orphaned) {
+		/* The name goes now: a restarted owner wants it. */
+		mutex_lock(&kvpool_registry_lock);
+		kvpool_registry_drop_name(pool);
+		mutex_unlock(&kvpool_registry_lock);
+		kvpool_node_remove(pool);
+	}
+	kvpool_netlink_notify(KVPOOL_CMD_POOL_CHANGE_NTF, pool);
+}
+
+/**
+ * kvpool_pool_add_file - count an open file
+ * @pool: referenced; on success the file holds another reference
+ * @write: opened for writing as well
+ *
+ * Return: 0, -ENODEV when the pool can't be opened any more, or -EACCES.
+ */
+int kvpool_pool_add_file(struct kvpool_pool *pool, bool write)
+{
+	int err = 0;
+
+	mutex_lock(&pool->lock);
+	if (pool->life != KVPOOL_LIFE_LIVE || pool->orphan) {
+		err = -ENODEV;
+	} else if (!kvpool_may_open(pool, write)) {
+		err = -EACCES;
+	} else {
+		pool->files++;
+		kvpool_pool_get(pool);
+	}
+	mutex_unlock(&pool->lock);
+	return err;
+}
+
+/**
+ * kvpool_pool_drop_file - an open file is gone, and with it all its mappings
+ * @pool: the file's reference is dropped
+ */
+void kvpool_pool_drop_file(struct kvpool_pool *pool)
+{
+	bool ended = false;
+
+	mutex_lock(&pool->lock);
+	if (!--pool->files && pool->orphan && pool->life == KVPOOL_LIFE_LIVE) {
+		pool->life = KVPOOL_LIFE_DYING;
+		ended = true;
+	}
+	mutex_unlock(&pool->lock);
+
+	if (ended)
+		end(pool);
+	kvpool_pool_put(pool);
+}
+
+/**
+ * kvpool_pool_set - change tags and registration state
+ * @pool: locked; permission to change it was checked
+ * @tags: all tags as they shall be, name and domain as they are
+ * @registration: enum kvpool_registration
+ * @extack: gets the cause of a failure
+ *
+ * Return: 0; 1 when the device node must be replaced, since who may open the
+ * pool has changed; -ENODEV, -EBUSY or -EPERM.
+ */
+int kvpool_pool_set(struct kvpool_pool *pool, const struct kvpool_tags *tags, u32 registration,
+		    struct netlink_ext_ack *extack)
+{
+	bool given = !uid_eq(tags->uid, pool->tags.uid) || !gid_eq(tags->gid, pool->tags.gid);
+	bool replace = given || tags->mode != pool->tags.mode;
+	int err;
+
+	lockdep_assert_held(&kvpool_registry_lock);
+	lockdep_assert_held(&pool->lock);
+	if (pool->life != KVPOOL_LIFE_LIVE || pool->orphan) {
+		NL_SET_ERR_MSG_FMT(extack, "pool is an orphan or was destroyed");
+		return -ENODEV;
+	}
+	if (tags->lifetime == KVPOOL_LIFETIME_OWNER && !pool->session) {
+		NL_SET_ERR_MSG_FMT(extack, "lifetime: no session owns the pool; claim it first");
+		return -EBUSY;
+	}
+	err = given ? kvpool_may_give(tags, extack) : 0;
+	if (err)
+		return err;
+	pool->tags = *tags;
+	pool->registration = registration;
+	return replace;
+}
+
+/**
+ * kvpool_pool_claim - make a session the owner of a persistent pool
+ * @pool: referenced
+ * @session: the new owner; the caller holds its file
+ * @extack: gets the cause of a failure
+ *
+ * Return: 0, -ENODEV, -EACCES, -EINVAL or -EBUSY.
+ */
+int kvpool_pool_claim(struct kvpool_pool *pool, struct kvpool_session *session,
+		      struct netlink_ext_ack *extack)
+{
+	int err = 0;
+
+	mutex_lock(&kvpool_registry_lock);
+	mutex_lock(&pool->lock);
+	if (pool->life != KVPOOL_LIFE_LIVE || pool->orphan) {
+		NL_SET_ERR_MSG_FMT(extack, "pool is an orphan or was destroyed");
+		err = -ENODEV;
+	} else if (!kvpool_may_open(pool, true)) {
+		NL_SET_ERR_MSG_FMT(extack, "claiming takes read and write access to the pool");
+		err = -EACCES;
+	} else if (pool->tags.lifetime != KVPOOL_LIFETIME_PERSISTENT) {
+		NL_SET_ERR_MSG_FMT(extack, "only a persistent pool can be claimed");
+		err = -EINVAL;
+	} else if (pool->session) {
+		NL_SET_ERR_MSG_FMT(extack, "a live session owns the pool");
+		err = -EBUSY;
+	} else {
+		owner_set(&pool->owner);
+		kvpool_session_own(session, pool);
+	}
+	mutex_unlock(&pool->lock);
+	mutex_unlock(&kvpool_registry_lock);
+
+	if (!err)
+		kvpool_netlink_notify(KVPOOL_CMD_POOL_CHANGE_NTF, pool);
+	return err;
+}
+
+/**
+ * kvpool_pool_revoke - take away all CPU mappings, for good
+ * @pool: DYING
+ *
+ * The protocol of truncation. A fault looks at @revoked under RCU before it
+ * takes a reference on the block, and again under the folio lock, which the
+ * core keeps until the page table entry is in place. After the grace period
+ * and one round through the folio locks every fault has either installed its
+ * entry, which the last step removes, or fails.
+ */
+void kvpool_pool_revoke(struct kvpool_pool *pool)
+{
+	u32 i;
+
+	WRITE_ONCE(pool->revoked, true);
+	if (!atomic_read(&pool->mappings))
+		return;
+	synchronize_rcu();
+	for (i = 0; i < pool->blocks.count; i++) {
+		struct page *page = pool->blocks.pages[i];
+
+		if (!page)
+			continue;
+		lock_page(page);
+		unlock_page(page);
+		cond_resched();
+	}
+	unmap_mapping_range(pool->inode->i_mapping, 0, 0, 1);
+}

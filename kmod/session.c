@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A session is an open file on the control node. Ownership hangs on it, never
+ * on a pid: it ends when the last descriptor of the file is closed, be it by
+ * the process, by its death, or by a child that inherited it.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "internal.h"
+
+/**
+ * struct kvpool_session - an open control node
+ * @pools: owned pools; protected by kvpool_registry_lock
+ */
+struct kvpool_session {
+	struct list_head pools;
+};
+
+static atomic_t sessions;
+
+/**
+ * kvpool_session_count - sessions open now
+ */
+u32 kvpool_session_count(void)
+{
+	return atomic_read(&sessions);
+}
+
+/**
+ * kvpool_session_own - make the session the owner
+ * @session: its file is held by the caller
+ * @pool: has no owner
+ */
+void kvpool_session_own(struct kvpool_session *session, struct kvpool_pool *pool)
+{
+	lockdep_assert_held(&kvpool_registry_lock);
+	pool->session = session;
+	list_add_tail(&pool->session_link, &session->pools);
+}
+
+/**
+ * kvpool_session_disown - take a pool from its owner, if it has one
+ * @pool: any
+ */
+void kvpool_session_disown(struct kvpool_pool *pool)
+{
+	lockdep_assert_held(&kvpool_registry_lock);
+	pool->session = NULL;
+	list_del_init(&pool->session_link);
+}
+
+static int control_open(struct inode *inode, struct file *file)
+{
+	struct kvpool_session *session = kzalloc(sizeof(*session), GFP_KERNEL_ACCOUNT);
+
+	if (!session)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&session->pools);
+	file->private_data = session;
+	atomic_inc(&sessions);
+	return nonseekable_open(inode, file);
+}
+
+static int control_release(struct inode *inode, struct file *file)
+{
+	struct kvpool_session *session = file->private_data;
+	struct kvpool_pool *pool;
+
+	mutex_lock(&kvpool_registry_lock);
+	while ((pool = list_first_entry_or_null(&session->pools, struct kvpool_pool,
+						session_link))) {
+		kvpool_session_disown(pool);
+		kvpool_pool_get(pool);
+		mutex_unlock(&kvpool_registry_lock);
+
+		kvpool_pool_disown(pool);
+		kvpool_pool_put(pool);
+		cond_resched();
+		mutex_lock(&kvpool_registry_lock);
+	}
+	mutex_unlock(&kvpool_registry_lock);
+
+	kfree(session);
+	atomic_dec(&sessions);
+	return 0;
+}
+
+const struct file_operations kvpool_control_fops = {
+	.owner		= THIS_MODULE,
+	.open		= control_open,
+	.release	= control_release,
+	.unlocked_ioctl	= kvpool_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.llseek		= no_llseek,
+};

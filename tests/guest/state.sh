@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0
+# What must be the same after a test as before it; sourced by run-all.
+
+# Memory is compared with this tolerance: the kernel's own caches breathe.
+memory_tolerance_kib=8192
+
+state_counts() {
+	local pools='' pinned=0 dir
+	for dir in /sys/class/kvpool/*/; do
+		[ "$(basename "$dir")" = control ] && continue
+		[ -e "$dir/id" ] || continue
+		pools+=" $(basename "$dir")"
+		pinned=$((pinned + $(cat "$dir/pinned_blocks")))
+	done
+	echo "module $(lsmod | awk '$1 == "kvpool" { print $3 }')"
+	echo "pools$pools"
+	echo "pinned $pinned"
+	[ -e /usr/bin/kvpoolctl ] && lsmod | grep -q '^kvpool ' &&
+		kvpoolctl --json stats | tr -d ' \n' |
+		grep -oE '"(pools|orphans|dying|bytes|sessions)":[0-9]+' || true
+	for kind in pd cq qp mr cm_id; do
+		echo "$kind $(rdma resource show "$kind" | grep -c 'comm [^[]')"
+	done
+	echo "mounts $(grep -c kvpool /proc/mounts)"
+}
+
+state_memory() {
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+	awk '$1 == "MemFree:" { free = $2 } $1 == "Slab:" { slab = $2 }
+		$1 == "PageTables:" { tables = $2 } END { print free + slab + tables }' /proc/meminfo
+}
+
+state_log() { dmesg --level=emerg,alert,crit,err,warn | wc -l; }
+
+# state_save; state_check prints what differs, and nothing when nothing does.
+state_save() {
+	state_counts >/tmp/state.before
+	memory_before=$(state_memory)
+	log_before=$(state_log)
+}
+
+state_check() {
+	local memory new
+	state_counts >/tmp/state.after
+	diff /tmp/state.before /tmp/state.after | grep '^[<>]' | tr '\n' ' '
+	memory=$(state_memory)
+	if [ $((memory_before - memory)) -gt $memory_tolerance_kib ]; then
+		# Freed pages may still sit in lists of processors: look once more.
+		memory=$(state_memory)
+		[ $((memory_before - memory)) -le $memory_tolerance_kib ] ||
+			echo "memory: $((memory_before - memory)) KiB are missing "
+	fi
+	new=$(($(state_log) - log_before))
+	[ "$new" = 0 ] || {
+		echo "kernel log: "
+		dmesg --level=emerg,alert,crit,err,warn | tail -n "$new"
+	}
+}
