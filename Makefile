@@ -80,7 +80,7 @@ $(TOOL): $(TOOL_OBJ) $(SO) $(BUILD)/libkvpool.so
 # Programs that run in the guest, and the demo's.
 $(BUILD)/guest/%: tests/guest/%.c $(GUEST_SUPPORT) $(wildcard tests/guest/*.h) $(SO) $(BUILD)/libkvpool.so
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARN) -pthread -Ilib -Iuapi -o $@ $< $(GUEST_SUPPORT) \
+	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -pthread -Ilib -Iuapi -o $@ $< $(GUEST_SUPPORT) \
 		-L$(BUILD) -lkvpool -libverbs -lmnl
 
 $(BUILD)/examples/%: examples/%.c $(wildcard examples/*.h) $(SO) $(BUILD)/libkvpool.so

@@ -47,9 +47,13 @@ static char *pool_devnode(kvpool_devnode_device *dev, umode_t *mode, kuid_t *uid
 {
 	struct kvpool_pool *pool = dev_get_drvdata(dev);
 
-	*mode = pool->tags.mode;
-	*uid = pool->tags.uid;
-	*gid = pool->tags.gid;
+	/* On removal only the name is asked for. */
+	if (mode)
+		*mode = pool->tags.mode;
+	if (uid)
+		*uid = pool->tags.uid;
+	if (gid)
+		*gid = pool->tags.gid;
 	return kasprintf(GFP_KERNEL, "kvpool/%s", dev_name(dev));
 }
 

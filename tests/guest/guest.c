@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "guest.h"
+
+#include <grp.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+struct kvp_error last_error;
+
+static int report = -1;
+static int failed;
+
+enum { CASE_FAILED = 1, CASE_SKIPPED = 77 };
+
+static _Noreturn void case_end(int status, const char *text)
+{
+	if (report >= 0 && write(report, text, strlen(text)) < 0)
+		_exit(99);
+	_exit(status);
+}
+
+void case_fail(const char *file, int line, const char *format, ...)
+{
+	char text[900], reason[700];
+	const char *base = strrchr(file, '/');
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(reason, sizeof(reason), format, args);
+	va_end(args);
+	snprintf(text, sizeof(text), "%s:%d: %s", base ? base + 1 : file, line, reason);
+	case_end(CASE_FAILED, text);
+}
+
+void case_skip(const char *format, ...)
+{
+	char text[700];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	case_end(CASE_SKIPPED, text);
+}
+
+void run_case(const char *name, void (*run)(void))
+{
+	char reason[1000] = "";
+	size_t length = 0;
+	int ends[2], status;
+	ssize_t got;
+	pid_t pid;
+
+	fflush(stdout);
+	if (pipe2(ends, O_CLOEXEC))
+		abort();
+	pid = fork();
+	if (pid < 0)
+		abort();
+	if (!pid) {
+		close(ends[0]);
+		report = ends[1];
+		/* A group of its own, so that what it forked can be ended with it. */
+		setpgid(0, 0);
+		alarm(CASE_SECONDS);
+		run();
+		fflush(stdout);
+		_exit(0);
+	}
+	setpgid(pid, pid);
+	close(ends[1]);
+	while (waitpid(pid, &status, 0) < 0)
+		;
+	kill(-pid, SIGKILL);
+	while (length < sizeof(reason) - 1 &&
+	       (got = read(ends[0], reason + length, sizeof(reason) - 1 - length)) > 0)
+		length += (size_t)got;
+	close(ends[0]);
+	reason[length] = 0;
+
+	if (WIFEXITED(status) && !WEXITSTATUS(status) && !length) {
+		printf("ok - %s: %s\n", program_invocation_short_name, name);
+	} else if (WIFEXITED(status) && WEXITSTATUS(status) == CASE_SKIPPED) {
+		printf("skip - %s: %s: %s\n", program_invocation_short_name, name, reason);
+	} else {
+		failed++;
+		printf("not ok - %s: %s: ", program_invocation_short_name, name);
+		if (length)
+			printf("%s\n", reason);
+		else if (WIFSIGNALED(status))
+			printf("ended by signal %d\n", WTERMSIG(status));
+		else
+			printf("ended with status %d\n", WEXITSTATUS(status));
+	}
+	fflush(stdout);
+}
+
+int cases_end(void)
+{
+	return failed != 0;
+}
+
+struct kvp_ctx *open_ctx(void)
+{
+	struct kvp_ctx *ctx = NULL;
+
+	RETURNS(0, kvp_open(NULL, &ctx, &error));
+	return ctx;
+}
+
+struct kvp_pool *make_pool(struct kvp_ctx *ctx, const char *domain, uint64_t length)
+{
+	struct kvp_pool_options options = KVP_INIT(struct kvp_pool_options);
+	struct kvp_pool *pool = NULL;
+
+	options.domain = domain;
+	options.length = length;
+	RETURNS(0, kvp_pool_create(ctx, &options, &pool, &error));
+	return pool;
+}
+
+void *map_pool(struct kvp_pool *pool)
+{
+	void *addr = NULL;
+
+	RETURNS(0, kvp_pool_map(pool, KVP_ACCESS_WRITE, &addr, &error));
+	return addr;
+}
+
+struct kvp_pool_info query(struct kvp_pool *pool)
+{
+	struct kvp_pool_info info;
+
+	RETURNS(0, kvp_pool_query(pool, &info, &error));
+	return info;
+}
+
+struct kvp_stats stats(struct kvp_ctx *ctx)
+{
+	struct kvp_stats now;
+
+	RETURNS(0, kvp_stats_get(ctx, &now, &error));
+	return now;
+}
+
+int wait_child(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		CHECK(errno == EINTR);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+pid_t child(void (*run)(void *arg), void *arg)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	run(arg);
+	_exit(0);
+}
+
+long proc_kib(const char *file, const char *key)
+{
+	FILE *f = fopen(file, "re");
+	char line[256];
+	long value = -1;
+
+	CHECK(f);
+	while (value < 0 && fgets(line, sizeof(line), f))
+		if (!strncmp(line, key, strlen(key)))
+			value = atol(line + strlen(key));
+	fclose(f);
+	return value;
+}
+
+long smaps_kib(const void *addr, const char *key)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	unsigned long start, end;
+	bool inside = false;
+	char line[512];
+	long value = -1;
+
+	CHECK(f);
+	while (value < 0 && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			inside = (uintptr_t)addr >= start && (uintptr_t)addr < end;
+		else if (inside && !strncmp(line, key, strlen(key)))
+			value = atol(line + strlen(key));
+	}
+	fclose(f);
+	return value;
+}
+
+static uint64_t mix(uint64_t seed, uint64_t n)
+{
+	return (seed + n) * 0x9e3779b97f4a7c15u;
+}
+
+void fill(void *addr, size_t length, uint64_t seed)
+{
+	uint64_t *word = addr;
+
+	for (size_t i = 0; i < length / sizeof(*word); i++)
+		word[i] = mix(seed, i);
+}
+
+bool filled(const void *addr, size_t length, uint64_t seed)
+{
+	const uint64_t *word = addr;
+
+	for (size_t i = 0; i < length / sizeof(*word); i++)
+		if (word[i] != mix(seed, i))
+			return false;
+	return true;
+}
+
+void send_fd(int socket, int fd)
+{
+	char byte = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+	CHECK(sendmsg(socket, &message, 0) == 1);
+}
+
+int take_fd(int socket)
+{
+	char byte, control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	struct cmsghdr *header;
+	int fd;
+
+	CHECK(recvmsg(socket, &message, MSG_CMSG_CLOEXEC) == 1);
+	header = CMSG_FIRSTHDR(&message);
+	CHECK(header && header->cmsg_type == SCM_RIGHTS);
+	memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+	return fd;
+}
+
+static void format_command(char *command, size_t size, const char *format, va_list args)
+{
+	CHECK((size_t)vsnprintf(command, size, format, args) < size);
+}
+
+int shell(const char *format, ...)
+{
+	char command[2000];
+	va_list args;
+	int status;
+
+	va_start(args, format);
+	format_command(command, sizeof(command), format, args);
+	va_end(args);
+	fflush(stdout);
+	status = system(command);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+long shell_number(const char *format, ...)
+{
+	char command[2000], line[100] = "";
+	va_list args;
+	FILE *f;
+
+	va_start(args, format);
+	format_command(command, sizeof(command), format, args);
+	va_end(args);
+	f = popen(command, "re");
+	CHECK(f && fgets(line, sizeof(line), f));
+	pclose(f);
+	return atol(line);
+}
+
+void become(uid_t uid, gid_t gid)
+{
+	CHECK(!setgroups(0, NULL) && !setgid(gid) && !setuid(uid));
+}
