@@ -56,9 +56,10 @@ struct kvp_nl {
 struct kvp_ctx {
 	int control;		/* descriptor of the control node: the session */
 	bool read_only;
-	pthread_mutex_t lock;	/* serialises requests on the socket: protects nl */
+	pthread_mutex_t lock;	/* serialises requests on the socket: protects nl, registrations */
 	struct kvp_nl nl;
 	uint16_t family;
+	struct kvp_registration *registrations;	/* those in force or quarantined: registration.c */
 };
 
 struct kvp_pool {

@@ -18,6 +18,7 @@ struct watch {
 	struct kvp_monitor *monitor;
 	int signals;		/* signalfd of SIGINT and SIGTERM */
 	uint64_t left;		/* events to print */
+	bool more;		/* the monitor may have another without reading */
 };
 
 static const char *event_name(enum kvp_event event)
@@ -77,6 +78,7 @@ static int next(struct watch *watch)
 	bool known;
 
 	err = kvp_monitor_next(watch->monitor, &event, &id, &generation, &error);
+	watch->more = err != -EAGAIN;
 	if (err == -EAGAIN || err == -EINTR)
 		return CTL_OK;
 	if (err == -ENOBUFS) {
@@ -106,14 +108,14 @@ static int watch_events(struct watch *watch)
 		return ctl_fail_errno(watch->ctl, -errno, NULL,
 				      "the event socket can't be made non-blocking");
 	while (!status && watch->left) {
-		if (poll(fds, 2, -1) < 0) {
+		if (poll(fds, 2, watch->more ? 0 : -1) < 0) {
 			if (errno == EINTR)
 				continue;
 			return ctl_fail_errno(watch->ctl, -errno, NULL, "waiting for events failed");
 		}
 		if (fds[0].revents)
 			return CTL_OK;
-		if (fds[1].revents)
+		if (fds[1].revents || watch->more)
 			status = next(watch);
 	}
 	return status;

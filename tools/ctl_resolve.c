@@ -82,26 +82,33 @@ static bool same_file(const struct stat *file, const struct maps_segment *segmen
 }
 
 /*
- * The path alone does not tell tmpfs and hugetlbfs from disks, nor a device
- * from a file. With enough rights the kernel gives the mapped file itself;
- * else the path may lead to it, if this process sees the same file system.
+ * The mapped file itself, which the kernel gives to those with enough rights;
+ * else what the path leads to, if this process sees the same file there.
  */
-static void refine_kind(pid_t pid, struct maps_segment *segment)
+static int stat_mapped(pid_t pid, const struct maps_segment *segment, struct stat *file,
+		       struct statfs *system)
 {
 	char link[96];
-	const char *path = link;
+
+	snprintf(link, sizeof(link), "/proc/%ld/map_files/%" PRIx64 "-%" PRIx64, (long)pid,
+		 segment->start, segment->end);
+	if (!stat(link, file) && !statfs(link, system))
+		return 0;
+	if (!stat(segment->path, file) && same_file(file, segment) &&
+	    !statfs(segment->path, system))
+		return 0;
+	return -1;
+}
+
+/* The path alone does not tell tmpfs and hugetlbfs from disks, nor a device from a file. */
+static void refine_kind(pid_t pid, struct maps_segment *segment)
+{
 	struct statfs system;
 	struct stat file;
 
-	if (segment->path[0] != '/' || segment->kind == KVP_KIND_POOL)
+	if (segment->path[0] != '/' || segment->kind == KVP_KIND_POOL ||
+	    stat_mapped(pid, segment, &file, &system))
 		return;
-	snprintf(link, sizeof(link), "/proc/%ld/map_files/%" PRIx64 "-%" PRIx64, (long)pid,
-		 segment->start, segment->end);
-	if (stat(path, &file) || statfs(path, &system)) {
-		path = segment->path;
-		if (stat(path, &file) || !same_file(&file, segment) || statfs(path, &system))
-			return;
-	}
 	if (system.f_type == HUGETLBFS_MAGIC)
 		segment->kind = KVP_KIND_HUGETLB;
 	else if (S_ISCHR(file.st_mode))
@@ -113,53 +120,89 @@ static void refine_kind(pid_t pid, struct maps_segment *segment)
 }
 
 /*
- * The pool that a node names. A node lives as long as its pool, so when the
- * mapped inode is that of the node which is there now, the pool is certain;
- * otherwise only the name speaks for it.
+ * The pool of a node that is there. A node lives at most as long as its pool,
+ * so when the mapped inode is that of the node which is there now, the pool is
+ * certain; otherwise only the name speaks for it.
  */
-static void match_node(struct backing *backing)
+static int look_up_node(struct kvp_ctx *ctx, struct backing *backing, struct kvp_error *error)
 {
 	struct maps_segment *segment = backing->segment;
-	unsigned int device = backing->pool.device;
 	struct stat node;
+	int err;
 
+	err = kvp_pool_find_name(ctx, segment->name, &backing->pool, error);
+	if (err)
+		return err;
 	if (!stat(segment->path, &node) && S_ISCHR(node.st_mode) && same_file(&node, segment) &&
-	    node.st_rdev == makedev(device >> 20, device & 0xfffff))
+	    node.st_rdev == makedev(backing->pool.device >> 20, backing->pool.device & 0xfffff))
 		segment->match = MAPS_MATCH_NODE;
+	return 0;
+}
+
+/*
+ * The pool of a node that was removed. Its minor number is the id, which may
+ * be another pool's by now: only one that is called the same is believed, and
+ * said to be matched by name. -ENODATA: the node can't be looked at.
+ */
+static int look_up_removed(struct kvp_ctx *ctx, pid_t pid, struct backing *backing,
+			   struct kvp_error *error)
+{
+	struct maps_segment *segment = backing->segment;
+	struct statfs system;
+	struct stat node;
+	int err;
+
+	if (stat_mapped(pid, segment, &node, &system) || !S_ISCHR(node.st_mode))
+		return -ENODATA;
+	err = kvp_pool_find(ctx, minor(node.st_rdev), 0, &backing->pool, error);
+	if (err)
+		return err;
+	if (strcmp(backing->pool.name, segment->name))
+		return -ENOENT;
+	segment->match = MAPS_MATCH_NAME;
+	return 0;
 }
 
 /* Fill in what is known of a segment's pool. 0, or the errno that the lookup failed with. */
-static int look_up(struct kvp_ctx *ctx, struct backing *backing, struct kvp_error *error)
+static int look_up(struct kvp_ctx *ctx, pid_t pid, struct backing *backing,
+		   struct kvp_error *error)
 {
-	struct maps_segment *segment = backing->segment;
+	const struct maps_segment *segment = backing->segment;
 	int err;
 
-	if (segment->match == MAPS_MATCH_NONE) {
-		backing->stale = true;	/* its node was removed */
-		return 0;
-	}
-	if (segment->match == MAPS_MATCH_IDENTITY)
+	switch (segment->match) {
+	case MAPS_MATCH_IDENTITY:
 		err = kvp_pool_find(ctx, segment->id, segment->generation, &backing->pool, error);
-	else
-		err = kvp_pool_find_name(ctx, segment->name, &backing->pool, error);
-	if (err == -ENOENT || err == -ESTALE || err == -ENODEV) {
+		break;
+	case MAPS_MATCH_NAME:
+		err = look_up_node(ctx, backing, error);
+		break;
+	default:
+		err = look_up_removed(ctx, pid, backing, error);
+		break;
+	}
+	switch (err) {
+	case 0:
+		backing->known = true;
+		backing->stale = backing->pool.state == KVP_STATE_DYING;
+		return 0;
+	case -ENOENT:
+	case -ESTALE:
+	case -ENODEV:
 		backing->stale = true;
 		return 0;
-	}
-	if (err)
+	case -ENODATA:
+		return 0;
+	default:
 		return err;
-	backing->known = true;
-	backing->stale = backing->pool.state == KVP_STATE_DYING;
-	if (segment->match == MAPS_MATCH_NAME)
-		match_node(backing);
-	return 0;
+	}
 }
 
 /*
  * Ask about every pool segment. What /proc says stands without the module's
  * answer, so that a failure is told once and ends nothing.
  */
-static void look_up_all(const struct ctl *ctl, struct backing *backings, size_t count)
+static void look_up_all(const struct ctl *ctl, pid_t pid, struct backing *backings, size_t count)
 {
 	struct kvp_error error = { 0 };
 	struct kvp_ctx *ctx = NULL;
@@ -174,7 +217,7 @@ static void look_up_all(const struct ctl *ctl, struct backing *backings, size_t 
 			if (!ctx)
 				return;
 		}
-		if (look_up(ctx, &backings[i], &error) && !told) {
+		if (look_up(ctx, pid, &backings[i], &error) && !told) {
 			ctl_fail(ctl, &error);
 			told = true;
 		}
@@ -232,7 +275,7 @@ static int resolve_range(const struct ctl *ctl, pid_t pid, uint64_t addr, uint64
 		backings[i].segment = &maps.segments[i];
 		refine_kind(pid, &maps.segments[i]);
 	}
-	look_up_all(ctl, backings, maps.count);
+	look_up_all(ctl, pid, backings, maps.count);
 	if (!ctl->json)
 		format_backing_text(stdout, backings, maps.count);
 	else if (format_backing_json(stdout, pid, addr, length, backings, maps.count))

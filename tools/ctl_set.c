@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* kvpoolctl set */
+#include <string.h>
+
 #include "ctl.h"
 
 enum {
@@ -31,6 +33,9 @@ static const char *take(int option, const char *value, struct kvp_pool_change *c
 		return NULL;
 	case OPT_RANK:
 		change->mask |= KVP_SET_RANK;
+		change->rank = KVP_NONE;
+		if (!strcmp(value, "none"))
+			return NULL;
 		return parse_index(value, &change->rank);
 	case OPT_LIFETIME:
 		change->mask |= KVP_SET_LIFETIME;
@@ -111,8 +116,9 @@ const struct ctl_command ctl_set = {
 		"Change a pool, all of the changes or none, and print it.\n\n"
 		"  --role ROLE          role tag; '' for none\n"
 		"  --label LABEL        free tag; '' for none\n"
-		"  --rank N             rank tag\n"
-		"  --lifetime LIFETIME  owner: the pool ends with its last user;\n"
+		"  --rank N             rank tag; none for none\n"
+		"  --lifetime LIFETIME  owner: the pool ends with its last user; a session must\n"
+		"                       own it;\n"
 		"                       persistent: it stays until it is destroyed\n"
 		"  --uid USER           user whom the pool belongs to, name or number\n"
 		"  --gid GROUP          group, name or number\n"

@@ -6,6 +6,13 @@
 
 #include "ctl.h"
 
+/* The build gives it; the header has the part that programs may ask for. */
+#ifndef KVPOOL_VERSION
+#define TEXT_OF(number) #number
+#define VERSION_TEXT(major, minor) TEXT_OF(major) "." TEXT_OF(minor)
+#define KVPOOL_VERSION VERSION_TEXT(KVP_VERSION_MAJOR, KVP_VERSION_MINOR)
+#endif
+
 /* In the order of the help text: what looks, then what changes. */
 static const struct ctl_command *const commands[] = {
 	&ctl_list, &ctl_show, &ctl_stats, &ctl_resolve, &ctl_monitor,
@@ -63,7 +70,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
 			ctl->json = true;
 			break;
 		case OPT_VERSION:
-			printf("kvpoolctl %d.%d\n", KVP_VERSION_MAJOR, KVP_VERSION_MINOR);
+			puts("kvpoolctl " KVPOOL_VERSION);
 			return CTL_OK;
 		default:
 			if (optopt && optopt < OPT_JSON)

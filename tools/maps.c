@@ -80,14 +80,14 @@ static bool classify_pool(const char *path, struct maps_segment *segment)
 	identity = copy + strlen(node_prefix);
 	if (!strcmp(identity, "control") || parse_pool(identity, &ref) || !ref.name[0])
 		return false;
+	memcpy(segment->name, ref.name, sizeof(segment->name));
 	/*
-	 * A node that was removed belonged to a pool that ended, and nothing
-	 * says which: a pool that has the name now is another.
+	 * A node is removed when the pool ends, but also when it becomes an
+	 * orphan, and replaced when its permissions change. A pool that has the
+	 * name now may be another, so a removed node's name finds none.
 	 */
-	if (!deleted) {
+	if (!deleted)
 		segment->match = MAPS_MATCH_NAME;
-		memcpy(segment->name, ref.name, sizeof(segment->name));
-	}
 	return true;
 }
 

@@ -12,7 +12,7 @@
 
 /* How a segment says which pool it is of. */
 enum maps_match {
-	MAPS_MATCH_NONE,	/* not a pool, or a removed node that names none */
+	MAPS_MATCH_NONE,	/* not a pool, or one whose node was removed */
 	MAPS_MATCH_IDENTITY,	/* the path carries id and generation */
 	MAPS_MATCH_NODE,	/* the inode is that of the pool's node now */
 	MAPS_MATCH_NAME,	/* the path carries a name, which another pool may have by now */
@@ -44,7 +44,7 @@ struct maps_segment {
 	enum maps_match match;
 	uint32_t id;		/* MAPS_MATCH_IDENTITY */
 	uint64_t generation;
-	char name[KVP_NAME_SIZE];	/* MAPS_MATCH_NAME */
+	char name[KVP_NAME_SIZE];	/* of the node; else empty */
 };
 
 struct maps {

@@ -9,8 +9,8 @@ trap 'rm -rf "$dir"' EXIT
 failed=0
 
 complain() {
-	echo "not ok: $*" >&2
-	sed 's/^/  stderr: /' "$dir/err" >&2
+	echo "not ok - kvpoolctl: $*"
+	sed 's/^/  stderr: /' "$dir/err"
 	failed=1
 }
 
@@ -34,7 +34,7 @@ check() {
 
 check 0 'usage: kvpoolctl' --help
 check 0 'usage: kvpoolctl' -h
-check 0 'kvpoolctl 0.' --version
+check 0 'kvpoolctl ' --version
 for command in list show stats resolve monitor create set claim destroy; do
 	check 0 "usage: kvpoolctl $command" "$command" --help
 	check 0 "usage: kvpoolctl $command" --json "$command" -h
@@ -105,5 +105,5 @@ if [ -c /dev/full ]; then
 	[ $? -eq 1 ] || complain 'a full disk looks like success'
 fi
 
-[ "$failed" -eq 0 ] && echo "ok: command line of kvpoolctl"
+[ "$failed" -eq 0 ] && echo "ok - command line of kvpoolctl"
 exit "$failed"

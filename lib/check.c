@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Checks of buffers, all of them, before anything is registered. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "transaction.h"
+
+struct check {
+	struct kvp_ctx *ctx;
+	const char *domain;
+	const struct kvp_buffer *buffers;
+	const uint32_t *index;
+	uint32_t *earlier;
+};
+
+static uint32_t caller_index(const struct check *check, uint32_t position)
+{
+	return check->index ? check->index[position] : position;
+}
+
+/* The error of a buffer that shares bytes with an earlier one; 0: it does not. */
+static int check_overlap(const struct check *check, uint32_t position, struct kvp_error *error)
+{
+	const uint32_t index = caller_index(check, position);
+	const struct kvp_buffer *buffer = &check->buffers[position], *other;
+	uint64_t start, end, other_start, other_end;
+	uint32_t other_index;
+	const char *how;
+
+	if (check->earlier[position] == KVP_NONE)
+		return 0;
+	other = &check->buffers[check->earlier[position]];
+	other_index = caller_index(check, check->earlier[position]);
+	if (buffer->addr == other->addr && buffer->length == other->length)
+		return kvp_fail(error, -EEXIST, KVP_PHASE_CHECK, index, NULL,
+				"register it once, and use the one registration twice",
+				"buffer %" PRIu32 ": %" PRIu64 " bytes at 0x%" PRIxPTR
+				" are the same as buffer %" PRIu32, index, buffer->length,
+				(uintptr_t)buffer->addr, other_index);
+
+	start = (uintptr_t)buffer->addr;
+	end = start + buffer->length;
+	other_start = (uintptr_t)other->addr;
+	other_end = other_start + other->length;
+	if (start >= other_start && end <= other_end)
+		how = "lie in";
+	else if (start <= other_start && end >= other_end)
+		how = "contain";
+	else
+		how = "overlap";
+	return kvp_fail(error, -EADDRINUSE, KVP_PHASE_CHECK, index, NULL,
+			"buffers may adjoin, but not share bytes",
+			"buffer %" PRIu32 ": %" PRIu64 " bytes at 0x%" PRIx64 " %s buffer %" PRIu32
+			", %" PRIu64 " bytes at 0x%" PRIx64, index, buffer->length, start, how,
+			other_index, other->length, other_start);
+}
+
+static int check_all(const struct check *check, uint32_t count, int *results,
+		     struct kvp_span *spans, struct kvp_error *error)
+{
+	int first = 0;
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		struct kvp_error *at = first ? NULL : error;
+		struct kvp_span span = { 0 };
+		bool asked;
+		int err;
+
+		err = kvp_locate(check->ctx, check->domain, &check->buffers[i],
+				 caller_index(check, i), &span, &asked, at);
+		if (!asked) {
+			/* Not the buffer's fault, and no use to go on: none of the rest is known. */
+			for (; results && i < count; i++)
+				results[i] = err;
+			return first ? first : err;
+		}
+		if (!err)
+			err = check_overlap(check, i, at);
+		if (results)
+			results[i] = err;
+		if (spans)
+			spans[i] = span;
+		if (!first)
+			first = err;
+	}
+	return first;
+}
+
+int kvp_check_spans(struct kvp_ctx *ctx, const char *domain, const struct kvp_buffer *buffers,
+		    const uint32_t *index, uint32_t count, int *results, struct kvp_span *spans,
+		    struct kvp_error *error)
+{
+	struct check check = {
+		.ctx = ctx,
+		.domain = domain,
+		.buffers = buffers,
+		.index = index,
+	};
+	int err;
+
+	if (!ctx || !domain || !domain[0])
+		return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL,
+				"name the domain that all buffers must come from",
+				"no %s was given", ctx ? "domain" : "context");
+	if (!count)
+		return 0;
+	if (!buffers)
+		return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
+				"no buffers were given, but a count of %" PRIu32, count);
+	check.earlier = calloc(count, sizeof(*check.earlier));
+	err = check.earlier ? kvp_overlap_find(buffers, count, check.earlier) : -ENOMEM;
+	if (err)
+		err = kvp_fail(error, err, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
+			       "no memory to check %" PRIu32 " buffers", count);
+	else
+		err = check_all(&check, count, results, spans, error);
+	free(check.earlier);
+	return err;
+}
+
+KVP_EXPORT int kvp_check(struct kvp_ctx *ctx, const char *domain,
+			 const struct kvp_buffer *buffers, uint32_t count, int *results,
+			 struct kvp_error *error)
+{
+	return kvp_check_spans(ctx, domain, buffers, NULL, count, results, NULL, error);
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Which buffers share bytes, in O(n log n).
+ *
+ * The ends of all buffers cut the address space into stretches. The buffers
+ * are painted onto the stretches in the order of their indices, each asking
+ * first who painted there before. A segment tree over the stretches makes both
+ * logarithmic. A stretch keeps its first paint, which has the lowest index.
+ */
+#include <stdlib.h>
+
+#include "transaction.h"
+
+struct canvas {
+	uint64_t *ends;		/* sorted, each once */
+	size_t end_count;
+	size_t leaves;		/* a power of two */
+	uint32_t *whole;	/* first paint that covers the whole node at once */
+	uint32_t *any;		/* first paint on any part of the node */
+};
+
+static bool has_range(const struct kvp_buffer *buffer)
+{
+	return buffer->length && buffer->length <= UINT64_MAX - (uintptr_t)buffer->addr;
+}
+
+static int compare_ends(const void *left, const void *right)
+{
+	const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+static void canvas_free(struct canvas *canvas)
+{
+	free(canvas->ends);
+	free(canvas->whole);
+	free(canvas->any);
+}
+
+static int canvas_init(struct canvas *canvas, const struct kvp_buffer *buffers, uint32_t count)
+{
+	size_t filled = 0, kept = 0, i;
+
+	*canvas = (struct canvas){ .leaves = 1 };
+	canvas->ends = calloc((size_t)count * 2, sizeof(*canvas->ends));
+	if (!canvas->ends)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		if (!has_range(&buffers[i]))
+			continue;
+		canvas->ends[filled++] = (uintptr_t)buffers[i].addr;
+		canvas->ends[filled++] = (uintptr_t)buffers[i].addr + buffers[i].length;
+	}
+	qsort(canvas->ends, filled, sizeof(*canvas->ends), compare_ends);
+	for (i = 0; i < filled; i++)
+		if (!kept || canvas->ends[i] != canvas->ends[kept - 1])
+			canvas->ends[kept++] = canvas->ends[i];
+	canvas->end_count = kept;
+	while (canvas->leaves < kept)
+		canvas->leaves *= 2;
+	canvas->whole = calloc(canvas->leaves * 2, sizeof(*canvas->whole));
+	canvas->any = calloc(canvas->leaves * 2, sizeof(*canvas->any));
+	if (!canvas->whole || !canvas->any) {
+		canvas_free(canvas);
+		return -ENOMEM;
+	}
+	for (i = 0; i < canvas->leaves * 2; i++)
+		canvas->whole[i] = canvas->any[i] = KVP_NONE;
+	return 0;
+}
+
+static size_t stretch(const struct canvas *canvas, uint64_t end)
+{
+	const uint64_t *found = bsearch(&end, canvas->ends, canvas->end_count,
+					sizeof(*canvas->ends), compare_ends);
+
+	return (size_t)(found - canvas->ends);
+}
+
+static uint32_t lower(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The lowest paint on the stretches from `from` up to, without, `to`. */
+static uint32_t canvas_first(const struct canvas *canvas, size_t from, size_t to)
+{
+	uint32_t first = KVP_NONE;
+	size_t left = from + canvas->leaves, right = to + canvas->leaves, node;
+
+	/* Paint that lies on a parent of a part lies on a parent of the first or last stretch. */
+	for (node = left; node; node /= 2)
+		first = lower(first, canvas->whole[node]);
+	for (node = right - 1; node; node /= 2)
+		first = lower(first, canvas->whole[node]);
+	for (; left < right; left /= 2, right /= 2) {
+		if (left & 1)
+			first = lower(first, canvas->any[left++]);
+		if (right & 1)
+			first = lower(first, canvas->any[--right]);
+	}
+	return first;
+}
+
+/* Paint comes in rising order, so that whoever is there already has the lower index. */
+static void canvas_paint(struct canvas *canvas, size_t from, size_t to, uint32_t paint)
+{
+	size_t left = from + canvas->leaves, right = to + canvas->leaves, node;
+
+	for (node = left; node; node /= 2)
+		canvas->any[node] = lower(canvas->any[node], paint);
+	for (node = right - 1; node; node /= 2)
+		canvas->any[node] = lower(canvas->any[node], paint);
+	for (; left < right; left /= 2, right /= 2) {
+		if (left & 1) {
+			canvas->any[left] = lower(canvas->any[left], paint);
+			canvas->whole[left] = lower(canvas->whole[left], paint);
+			left++;
+		}
+		if (right & 1) {
+			right--;
+			canvas->any[right] = lower(canvas->any[right], paint);
+			canvas->whole[right] = lower(canvas->whole[right], paint);
+		}
+	}
+}
+
+int kvp_overlap_find(const struct kvp_buffer *buffers, uint32_t count, uint32_t *earlier)
+{
+	struct canvas canvas;
+	int err = canvas_init(&canvas, buffers, count);
+	uint32_t i;
+
+	if (err)
+		return err;
+	for (i = 0; i < count; i++) {
+		size_t from, to;
+
+		earlier[i] = KVP_NONE;
+		if (!has_range(&buffers[i]))
+			continue;
+		from = stretch(&canvas, (uintptr_t)buffers[i].addr);
+		to = stretch(&canvas, (uintptr_t)buffers[i].addr + buffers[i].length);
+		earlier[i] = canvas_first(&canvas, from, to);
+		canvas_paint(&canvas, from, to, i);
+	}
+	canvas_free(&canvas);
+	return 0;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What registers memory: the caller's own functions, for the most part. */
+#include <stdlib.h>
+
+#include "transaction.h"
+
+KVP_EXPORT int kvp_registrar_new(const struct kvp_registrar_ops *ops, void *arg, uint32_t devices,
+				 struct kvp_registrar **registrar)
+{
+	struct kvp_registrar_ops known;
+	int err;
+
+	if (!registrar)
+		return -EINVAL;
+	*registrar = NULL;
+	if (!ops || !devices)
+		return -EINVAL;
+	err = kvp_options_copy(&known, sizeof(known), ops);
+	if (err)
+		return err;
+	if (!known.limits || !known.register_chunk || !known.unregister_chunk ||
+	    !known.device_name)
+		return -EINVAL;
+	*registrar = calloc(1, sizeof(**registrar));
+	if (!*registrar)
+		return -ENOMEM;
+	(*registrar)->ops = known;
+	(*registrar)->arg = arg;
+	(*registrar)->devices = devices;
+	return 0;
+}
+
+KVP_EXPORT void kvp_registrar_free(struct kvp_registrar *registrar)
+{
+	if (!registrar)
+		return;
+	if (registrar->release)
+		registrar->release(registrar->arg);
+	free(registrar);
+}
+
+const char *kvp_registrar_device(const struct kvp_registrar *registrar, uint32_t device)
+{
+	const char *name = registrar->ops.device_name(registrar->arg, device);
+
+	return name ? name : "";
+}
+
+int kvp_returned(int value, bool *foreign)
+{
+	/* Above this, the kernel's and the C library's errnos end. */
+	const int last_errno = 4095;
+
+	*foreign = value > 0 || value < -last_errno;
+	return *foreign ? -EREMOTEIO : value;
+}

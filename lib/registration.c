@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What a transaction leaves: the entries that are registered, and finding them. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "transaction.h"
+
+int kvp_registration_new(struct kvp_ctx *ctx, struct kvp_registrar *const *registrars,
+			 uint32_t count, struct kvp_registration **result)
+{
+	struct kvp_registration *registration = calloc(1, sizeof(*registration));
+
+	if (!registration)
+		return -ENOMEM;
+	registration->ctx = ctx;
+	/* A copy: the caller's array need not live as long as its registrars. */
+	registration->set.registrars = calloc(count, sizeof(*registrars));
+	if (!registration->set.registrars) {
+		free(registration);
+		return -ENOMEM;
+	}
+	memcpy(registration->set.registrars, registrars, count * sizeof(*registrars));
+	registration->set.count = count;
+	*result = registration;
+	return 0;
+}
+
+int kvp_registration_take(struct kvp_registration *registration, struct kvp_plan *plan)
+{
+	int err = kvp_record_init(&registration->record, plan->count);
+
+	if (err)
+		return err;
+	registration->entries = plan->entries;
+	registration->count = plan->count;
+	*plan = (struct kvp_plan){ 0 };
+	return 0;
+}
+
+void kvp_registration_compact(struct kvp_registration *registration)
+{
+	struct kvp_record *record = &registration->record;
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < registration->count; i++) {
+		const enum kvp_step step = kvp_record_get(record, i);
+
+		if (step != KVP_STEP_REGISTERED && step != KVP_STEP_QUARANTINED)
+			continue;
+		registration->entries[kept] = registration->entries[i];
+		record->steps[kept++] = (uint8_t)step;
+	}
+	registration->count = record->count = kept;
+}
+
+void kvp_registration_publish(struct kvp_registration *registration)
+{
+	struct kvp_ctx *ctx = registration->ctx;
+
+	pthread_mutex_lock(&ctx->lock);
+	registration->next = ctx->registrations;
+	ctx->registrations = registration;
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+void kvp_registration_withdraw(struct kvp_registration *registration)
+{
+	struct kvp_ctx *ctx = registration->ctx;
+	struct kvp_registration **at;
+
+	pthread_mutex_lock(&ctx->lock);
+	for (at = &ctx->registrations; *at; at = &(*at)->next) {
+		if (*at == registration) {
+			*at = registration->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	registration->next = NULL;
+}
+
+void kvp_registration_free(struct kvp_registration *registration)
+{
+	if (!registration)
+		return;
+	kvp_record_free(&registration->record);
+	free(registration->entries);
+	free(registration->set.registrars);
+	free(registration->pools);
+	free(registration);
+}
+
+/* ------------------------------------------------------------- quarantine */
+
+static bool shares(const struct kvp_buffer *buffer, const struct kvp_chunk *chunk)
+{
+	const uint64_t start = (uintptr_t)buffer->addr, other = (uintptr_t)chunk->addr;
+
+	return start < other + chunk->length && other < start + buffer->length;
+}
+
+static const struct kvp_entry *quarantined(const struct kvp_registration *registration,
+					   const struct kvp_buffer *buffer)
+{
+	uint32_t i;
+
+	for (i = 0; i < registration->count; i++)
+		if (registration->entries[i].quarantined &&
+		    shares(buffer, &registration->entries[i].chunk))
+			return &registration->entries[i];
+	return NULL;
+}
+
+static int refuse(const struct kvp_registration *registration, const struct kvp_entry *entry,
+		  const struct kvp_buffer *buffer, uint32_t index, struct kvp_error *error)
+{
+	const struct kvp_registrar *registrar = registration->set.registrars[entry->registrar];
+
+	return kvp_fail(error, -EBUSY, KVP_PHASE_CHECK, index,
+			kvp_registrar_device(registrar, entry->device),
+			"call kvp_unregister() for the registration that holds it",
+			"buffer %" PRIu32 ": %" PRIu64 " bytes at 0x%" PRIxPTR
+			" are quarantined by an earlier failure: %s (%d)", index, buffer->length,
+			(uintptr_t)buffer->addr, registration->quarantine.message,
+			-registration->quarantine.err);
+}
+
+int kvp_registration_quarantine_check(struct kvp_ctx *ctx, const struct kvp_list *list,
+				      struct kvp_error *error)
+{
+	const struct kvp_registration *registration;
+	const struct kvp_buffer *buffers;
+	const uint32_t *index;
+	uint32_t count, i;
+	int err = 0;
+
+	buffers = kvp_list_buffers(list, &count);
+	index = kvp_list_index(list, &count);
+	pthread_mutex_lock(&ctx->lock);
+	for (i = 0; i < count && !err; i++) {
+		registration = ctx->registrations;
+		for (; registration && !err; registration = registration->next) {
+			const struct kvp_entry *entry;
+
+			/* Nothing is, nearly always: then no entry is looked at. */
+			if (!registration->quarantine.err)
+				continue;
+			entry = quarantined(registration, &buffers[i]);
+			if (entry)
+				err = refuse(registration, entry, &buffers[i], index[i], error);
+		}
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	return err;
+}
+
+/* ---------------------------------------------------------------- finding */
+
+KVP_EXPORT uint32_t kvp_registration_count(const struct kvp_registration *registration)
+{
+	return registration->count;
+}
+
+KVP_EXPORT const struct kvp_entry *
+kvp_registration_entry(const struct kvp_registration *registration, uint32_t n)
+{
+	return n < registration->count ? &registration->entries[n] : NULL;
+}
+
+struct place {
+	uint32_t index, registrar, device;
+	uint64_t offset;
+};
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Plans are made in this order, and nothing changes it. */
+static int compare_place(const void *key, const void *member)
+{
+	const struct place *place = key;
+	const struct kvp_entry *entry = member;
+	int order = compare(place->index, entry->index);
+
+	if (!order)
+		order = compare(place->registrar, entry->registrar);
+	if (!order)
+		order = compare(place->device, entry->device);
+	if (!order && place->offset < entry->offset)
+		order = -1;
+	if (!order && place->offset - entry->offset >= entry->chunk.length)
+		order = 1;
+	return order;
+}
+
+KVP_EXPORT const struct kvp_entry *
+kvp_registration_find(const struct kvp_registration *registration, uint32_t index,
+		      uint32_t registrar, uint32_t device, uint64_t offset)
+{
+	const struct place place = { index, registrar, device, offset };
+
+	if (!registration->count)
+		return NULL;
+	return bsearch(&place, registration->entries, registration->count,
+		       sizeof(*registration->entries), compare_place);
+}
+
+KVP_EXPORT struct ibv_mr *kvp_entry_mr(const struct kvp_registration *registration,
+				       const struct kvp_entry *entry)
+{
+	if (!registration->set.registrars[entry->registrar]->verbs)
+		return NULL;
+	return entry->cookie;
+}

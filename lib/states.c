@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The registration state of pools, as sysfs shows it. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "transaction.h"
+
+static int by_identity(const void *left, const void *right)
+{
+	const struct kvp_pool_ref *a = left, *b = right;
+
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	return (a->generation > b->generation) - (a->generation < b->generation);
+}
+
+/* A pool that may be registered, but whose state is another's to tell. */
+static bool not_ours(int err)
+{
+	return err == -EPERM || err == -EACCES;
+}
+
+/*
+ * Ownership is asked for: root may change the state of every pool, and must
+ * not speak for a pool that another process owns and registers itself.
+ */
+static int find_owner(struct kvp_ctx *ctx, struct kvp_pool_ref *pool, struct kvp_error *error)
+{
+	struct kvp_pool_info info;
+	int err;
+
+	pool->owned = false;
+	err = kvp_pool_find(ctx, pool->id, pool->generation, &info, error);
+	if (not_ours(err))
+		return 0;
+	if (err)
+		return err;
+	pool->owned = info.owned && info.owner_pid == getpid();
+	return 0;
+}
+
+int kvp_states_collect(struct kvp_registration *registration, const struct kvp_span *spans,
+		       uint32_t count, struct kvp_error *error)
+{
+	struct kvp_pool_ref *pools = calloc(count, sizeof(*pools));
+	uint32_t i, kept = 0;
+	int err;
+
+	if (!pools)
+		return kvp_fail(error, -ENOMEM, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
+				"no memory for the pools of %" PRIu32 " buffers", count);
+	for (i = 0; i < count; i++) {
+		pools[i].id = spans[i].id;
+		pools[i].generation = spans[i].generation;
+	}
+	qsort(pools, count, sizeof(*pools), by_identity);
+	for (i = 0; i < count; i++)
+		if (!kept || by_identity(&pools[i], &pools[kept - 1]))
+			pools[kept++] = pools[i];
+	registration->pools = pools;
+	registration->pool_count = kept;
+	for (i = 0; i < kept; i++) {
+		err = find_owner(registration->ctx, &pools[i], error);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static bool covers(const struct kvp_registration *registration, const struct kvp_pool_ref *pool)
+{
+	return registration->pool_count &&
+	       bsearch(pool, registration->pools, registration->pool_count, sizeof(*pool),
+		       by_identity);
+}
+
+/* Whether another registration of the context that was committed has the pool. */
+static bool in_force(const struct kvp_registration *self, const struct kvp_pool_ref *pool)
+{
+	const struct kvp_registration *other;
+	bool found = false;
+
+	pthread_mutex_lock(&self->ctx->lock);
+	for (other = self->ctx->registrations; other && !found; other = other->next)
+		found = other->committed && !other->ending && other != self &&
+			covers(other, pool);
+	pthread_mutex_unlock(&self->ctx->lock);
+	return found;
+}
+
+static int set_state(const struct kvp_registration *registration, const struct kvp_pool_ref *pool,
+		     enum kvp_registration_state state, struct kvp_error *error)
+{
+	struct kvp_pool_change change = {
+		.struct_size = sizeof(change),
+		.mask = KVP_SET_REGISTRATION,
+		.registration = state,
+	};
+
+	return kvp_pool_set(registration->ctx, pool->id, pool->generation, &change, error);
+}
+
+static void end(const struct kvp_registration *registration, uint32_t count,
+		enum kvp_registration_state state)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		const struct kvp_pool_ref *pool = &registration->pools[i];
+
+		if (!pool->owned)
+			continue;
+		(void)set_state(registration, pool, in_force(registration, pool) ?
+				KVP_REGISTRATION_COMMITTED : state, NULL);
+	}
+}
+
+int kvp_states_begin(struct kvp_registration *registration, struct kvp_error *error)
+{
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < registration->pool_count; i++) {
+		struct kvp_pool_ref *pool = &registration->pools[i];
+
+		if (!pool->owned)
+			continue;
+		err = set_state(registration, pool, KVP_REGISTRATION_REGISTERING, error);
+		if (not_ours(err)) {
+			pool->owned = false;
+		} else if (err) {
+			end(registration, i, KVP_REGISTRATION_FAILED);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void kvp_states_end(struct kvp_registration *registration, enum kvp_registration_state state)
+{
+	end(registration, registration->pool_count, state);
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Register all of a list or none of it, and end what was registered. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "transaction.h"
+
+struct transaction {
+	struct kvp_transaction_options options;
+	struct kvp_ctx *ctx;
+	const char *domain;
+	const struct kvp_list *list;
+	struct kvp_registration *registration;
+};
+
+static int check_registrars(struct kvp_registrar *const *registrars, uint32_t count,
+			    struct kvp_error *error)
+{
+	uint32_t i, j;
+
+	if (!registrars || !count)
+		return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
+				"no registrars were given");
+	for (i = 0; i < count; i++) {
+		if (!registrars[i])
+			return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
+					"registrar %" PRIu32 " is NULL", i);
+		/* Twice the same would register every buffer twice at one device. */
+		for (j = 0; j < i; j++)
+			if (registrars[j] == registrars[i])
+				return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL,
+						"give each registrar once",
+						"registrars %" PRIu32 " and %" PRIu32 " are the same",
+						j, i);
+	}
+	return 0;
+}
+
+/* Everything that can be known before the first call of a registrar. */
+static int prepare(struct transaction *transaction, struct kvp_error *error)
+{
+	struct kvp_registration *registration = transaction->registration;
+	const struct kvp_buffer *buffers;
+	struct kvp_plan plan = { 0 };
+	const uint32_t *index;
+	struct kvp_span *spans;
+	uint32_t count;
+	int err;
+
+	buffers = kvp_list_buffers(transaction->list, &count);
+	index = kvp_list_index(transaction->list, &count);
+	spans = calloc(count, sizeof(*spans));
+	if (!spans)
+		return kvp_fail(error, -ENOMEM, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
+				"no memory to check %" PRIu32 " buffers", count);
+	err = kvp_check_spans(transaction->ctx, transaction->domain, buffers, index, count, NULL,
+			      spans, error);
+	if (!err)
+		err = kvp_registration_quarantine_check(transaction->ctx, transaction->list, error);
+	if (!err)
+		err = kvp_plan_build(transaction->list, spans, &registration->set, &plan, error);
+	if (!err)
+		err = kvp_states_collect(registration, spans, count, error);
+	if (!err && kvp_registration_take(registration, &plan))
+		err = kvp_fail(error, -ENOMEM, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
+			       "no memory for the record of %" PRIu32 " registrations", plan.count);
+	kvp_plan_free(&plan);
+	free(spans);
+	return err;
+}
+
+static int commit(struct transaction *transaction, struct kvp_error *error)
+{
+	bool foreign;
+	int ret, err;
+
+	if (!transaction->options.commit)
+		return 0;
+	ret = transaction->options.commit(transaction->registration, transaction->options.arg);
+	if (!ret)
+		return 0;
+	err = kvp_returned(ret, &foreign);
+	return kvp_fail(error, err, KVP_PHASE_COMMIT, KVP_NONE, NULL,
+			"nothing of this transaction is registered any more",
+			"the commit function returned %d", ret);
+}
+
+/* Say what the undoing left behind, without touching the first error. */
+static void report_quarantine(uint32_t failed, struct kvp_error *error)
+{
+	const size_t used = strlen(error->advice);
+	char *end = error->advice + used;
+
+	snprintf(end, sizeof(error->advice) - used,
+		 "%s%" PRIu32 " of its registrations could not be undone: call kvp_unregister()",
+		 used ? "; " : "", failed);
+}
+
+/* Returns how many entries are left, quarantined; `why` is the first failure, or err 0. */
+static uint32_t undo(struct kvp_registration *registration, struct kvp_error *why)
+{
+	uint32_t failed;
+
+	memset(why, 0, sizeof(*why));
+	failed = kvp_execute_undo(registration, why);
+	kvp_registration_compact(registration);
+	registration->quarantine = *why;
+	return failed;
+}
+
+/* Undo what a failed transaction registered. NULL: all is undone. */
+static struct kvp_registration *roll_back(struct kvp_registration *registration,
+					  struct kvp_error *error)
+{
+	struct kvp_error why;
+	const uint32_t failed = undo(registration, &why);
+
+	kvp_states_end(registration, KVP_REGISTRATION_FAILED);
+	if (!failed) {
+		kvp_registration_free(registration);
+		return NULL;
+	}
+	report_quarantine(failed, error);
+	kvp_registration_publish(registration);
+	return registration;
+}
+
+/* On failure the registration that is left holds what is quarantined, or is NULL. */
+static int run(struct transaction *transaction, struct kvp_error *error)
+{
+	struct kvp_registration *registration = transaction->registration;
+	int err;
+
+	err = prepare(transaction, error);
+	if (!err)
+		err = kvp_states_begin(registration, error);
+	if (err) {
+		kvp_registration_free(registration);
+		transaction->registration = NULL;
+		return err;
+	}
+	err = kvp_execute_register(registration, error);
+	if (!err)
+		err = commit(transaction, error);
+	if (err) {
+		transaction->registration = roll_back(registration, error);
+		return err;
+	}
+	registration->committed = true;
+	kvp_registration_publish(registration);
+	/*
+	 * After the caller's own commit, so that sysfs never says it before it is
+	 * true. A failure can't call that back, and is not told.
+	 */
+	kvp_states_end(registration, KVP_REGISTRATION_COMMITTED);
+	return 0;
+}
+
+KVP_EXPORT int kvp_register(struct kvp_ctx *ctx, const char *domain, const struct kvp_list *list,
+			    struct kvp_registrar *const *registrars, uint32_t count,
+			    const struct kvp_transaction_options *options,
+			    struct kvp_registration **result, struct kvp_error *error)
+{
+	struct transaction transaction = { .ctx = ctx, .domain = domain, .list = list };
+	struct kvp_error first = { 0 };
+	int err;
+
+	if (!result)
+		return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
+				"no place for the registration was given");
+	*result = NULL;
+	err = kvp_options_copy(&transaction.options, sizeof(transaction.options), options);
+	if (err)
+		return kvp_fail(error, err, KVP_PHASE_CHECK, KVP_NONE, NULL,
+				"set them up with KVP_INIT(struct kvp_transaction_options)",
+				"kvp_transaction_options of %zu bytes, the library knows %zu",
+				options->struct_size, sizeof(*options));
+	err = kvp_list_ready(list, error);
+	if (!err)
+		err = check_registrars(registrars, count, error);
+	if (err)
+		return err;
+	err = kvp_registration_new(ctx, registrars, count, &transaction.registration);
+	if (err)
+		return kvp_fail(error, err, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
+				"no memory for the registration");
+	err = run(&transaction, &first);
+	*result = transaction.registration;
+	if (err && error)
+		*error = first;
+	return err;
+}
+
+KVP_EXPORT int kvp_unregister(struct kvp_ctx *ctx, struct kvp_registration **registration_at,
+			      struct kvp_error *error)
+{
+	struct kvp_registration *registration = registration_at ? *registration_at : NULL;
+	struct kvp_error first;
+
+	if (!registration)
+		return 0;
+	if (registration->ctx != ctx)
+		return kvp_fail(error, -EINVAL, KVP_PHASE_UNDO, KVP_NONE, NULL,
+				"give the context that it was registered with",
+				"the registration belongs to another context");
+	kvp_registration_withdraw(registration);
+	registration->ending = true;
+	if (undo(registration, &first)) {
+		if (registration->committed)
+			kvp_states_end(registration, KVP_REGISTRATION_FAILED);
+		kvp_registration_publish(registration);
+		if (error)
+			*error = first;
+		return first.err;
+	}
+	/* What was undone with the transaction stays FAILED: nothing was in force to end. */
+	if (registration->committed)
+		kvp_states_end(registration, KVP_REGISTRATION_ALLOCATED);
+	kvp_registration_free(registration);
+	*registration_at = NULL;
+	return 0;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the parts of a transaction share. What will be registered (the plan),
+ * what has happened to each part of it (the record) and how it is done
+ * (execute) are apart, so that the record can be made durable and the doing
+ * parallel without the others noticing.
+ */
+#ifndef KVP_TRANSACTION_H
+#define KVP_TRANSACTION_H
+
+#include "internal.h"
+
+/* ------------------------------------------------ list.c, overlap.c, check.c */
+
+/* 0 when the list is sealed and holds a buffer; else why not, a failure to seal it repeated. */
+int kvp_list_ready(const struct kvp_list *list, struct kvp_error *error);
+
+/*
+ * For each buffer the lowest index of an earlier one that shares a byte with
+ * it, or KVP_NONE. Empty buffers and those that wrap share with none. -ENOMEM.
+ */
+int kvp_overlap_find(const struct kvp_buffer *buffers, uint32_t count, uint32_t *earlier);
+
+/*
+ * kvp_check() that keeps the spans. `index` is the caller's index of each
+ * position, NULL when they are the same. `spans` and `results` may be NULL; a
+ * span is valid where the result is 0.
+ */
+int kvp_check_spans(struct kvp_ctx *ctx, const char *domain, const struct kvp_buffer *buffers,
+		    const uint32_t *index, uint32_t count, int *results, struct kvp_span *spans,
+		    struct kvp_error *error);
+
+/* ------------------------------------------------------------------ limits.c */
+
+/* What the kernel's accounting of pinned memory allows this process. */
+struct kvp_memlock {
+	uint64_t limit;		/* bytes, soft limit; UINT64_MAX: none */
+	uint64_t used;		/* bytes pinned now, by all devices */
+	bool exempt;		/* CAP_IPC_LOCK in the initial user namespace */
+};
+
+/* What a plan needs of it. */
+struct kvp_memlock_need {
+	uint32_t devices;	/* that pin */
+	uint64_t per_device;	/* bytes; 0: not the same at each */
+	uint64_t total;		/* bytes */
+};
+
+/* Take `used` and `exempt` from the text of a status file of /proc. -EPROTO: no such lines. */
+int kvp_memlock_parse(const char *status, uint64_t user_namespace, struct kvp_memlock *memlock);
+int kvp_memlock_read(struct kvp_memlock *memlock, struct kvp_error *error);
+int kvp_memlock_check(const struct kvp_memlock *memlock, const struct kvp_memlock_need *need,
+		      struct kvp_error *error);
+
+uint64_t kvp_page_size(void);
+/* Bytes that pinning `length` bytes at `addr` counts as: whole pages. */
+uint64_t kvp_pinned_bytes(uint64_t addr, uint64_t length);
+
+/* How a buffer is cut: a first chunk, then chunks of `step` bytes; the last may be shorter. */
+struct kvp_split {
+	uint64_t first;
+	uint64_t step;
+	uint64_t chunks;
+};
+
+/*
+ * Cut `buffer` into the fewest chunks of at most `max_length` bytes (0: no
+ * limit). Borders fall on multiples of the buffer's block, counted from its
+ * start, and on pages when its start does. -EMSGSIZE when there is no such
+ * border within max_length.
+ */
+int kvp_split(const struct kvp_buffer *buffer, uint64_t max_length, struct kvp_split *split);
+/* Offset and length of the n-th chunk. */
+void kvp_split_chunk(const struct kvp_split *split, uint64_t length, uint64_t n,
+		     uint64_t *offset, uint64_t *chunk_length);
+
+/* --------------------------------------------------------- registrar.c, verbs.c */
+
+struct kvp_registrar {
+	struct kvp_registrar_ops ops;
+	void *arg;
+	uint32_t devices;
+	bool verbs;			/* cookies are struct ibv_mr * */
+	void (*release)(void *arg);	/* NULL: arg is the caller's */
+};
+
+/* Never NULL. */
+const char *kvp_registrar_device(const struct kvp_registrar *registrar, uint32_t device);
+/*
+ * Make a negative errno of what a function of the caller returned. Positive
+ * values and those that are no errno are codes of an engine: -EREMOTEIO, and
+ * *foreign is set.
+ */
+int kvp_returned(int value, bool *foreign);
+
+/* -------------------------------------------------------------------- plan.c */
+
+/* A device of one of the registrars, and what it is asked for. */
+struct kvp_target {
+	uint32_t registrar;
+	uint32_t device;
+	uint64_t max_length;	/* 0: no limit */
+	uint64_t max_count;
+	uint64_t chunks;
+	uint64_t pinned;	/* bytes, whole pages */
+};
+
+/* What will be registered, in order. */
+struct kvp_plan {
+	struct kvp_entry *entries;
+	uint32_t count;
+};
+
+struct kvp_registrar_set {
+	struct kvp_registrar **registrars;
+	uint32_t count;
+};
+
+/* All checks of devices and limits; nothing is registered. kvp_plan_free() after a success. */
+int kvp_plan_build(const struct kvp_list *list, const struct kvp_span *spans,
+		   const struct kvp_registrar_set *set, struct kvp_plan *plan,
+		   struct kvp_error *error);
+void kvp_plan_free(struct kvp_plan *plan);
+
+/* ------------------------------------------------------------------ record.c */
+
+/* What has happened to an entry of the plan. */
+enum kvp_step {
+	KVP_STEP_PLANNED,	/* nothing yet */
+	KVP_STEP_INTENT,	/* about to be registered */
+	KVP_STEP_REFUSED,	/* the registrar failed: not registered */
+	KVP_STEP_REGISTERED,
+	KVP_STEP_UNDO_INTENT,	/* about to be unregistered */
+	KVP_STEP_UNDONE,
+	KVP_STEP_QUARANTINED,	/* unregistering failed: may still be registered */
+};
+
+struct kvp_record {
+	uint8_t *steps;		/* enum kvp_step, by entry */
+	uint32_t count;
+};
+
+int kvp_record_init(struct kvp_record *record, uint32_t count);
+void kvp_record_free(struct kvp_record *record);
+enum kvp_step kvp_record_get(const struct kvp_record *record, uint32_t n);
+/*
+ * The one place where a step is written down: INTENT and UNDO_INTENT before
+ * the registrar is called, the others after it has returned. `code` is what it
+ * returned. A failure means that the step is known only to this process: an
+ * intent must then not be carried out, an undo must.
+ */
+int kvp_record_step(struct kvp_record *record, uint32_t n, enum kvp_step step, int code);
+
+/* ------------------------------------------------------------ registration.c */
+
+/* A pool that a registration covers. */
+struct kvp_pool_ref {
+	uint32_t id;
+	uint64_t generation;
+	bool owned;		/* its registration state is this process's to set */
+};
+
+struct kvp_registration {
+	struct kvp_ctx *ctx;
+	struct kvp_registration *next;	/* in ctx->registrations */
+	struct kvp_entry *entries;	/* in the order of registering */
+	uint32_t count;
+	struct kvp_record record;
+	struct kvp_registrar_set set;
+	struct kvp_pool_ref *pools;	/* each once */
+	uint32_t pool_count;
+	bool committed;
+	bool ending;			/* kvp_unregister() was called, if not with success */
+	struct kvp_error quarantine;	/* why the first quarantined entry is; err 0: none is */
+};
+
+int kvp_registration_new(struct kvp_ctx *ctx, struct kvp_registrar *const *registrars,
+			 uint32_t count, struct kvp_registration **registration);
+/* Take the entries of a plan. -ENOMEM: the plan keeps them. */
+int kvp_registration_take(struct kvp_registration *registration, struct kvp_plan *plan);
+/* Forget the entries that nothing is registered for any more. */
+void kvp_registration_compact(struct kvp_registration *registration);
+/* Put it on its context's list, or take it off. */
+void kvp_registration_publish(struct kvp_registration *registration);
+void kvp_registration_withdraw(struct kvp_registration *registration);
+void kvp_registration_free(struct kvp_registration *registration);
+/* -EBUSY when a buffer shares a byte with a quarantined entry of the context. */
+int kvp_registration_quarantine_check(struct kvp_ctx *ctx, const struct kvp_list *list,
+				      struct kvp_error *error);
+
+/* ------------------------------------------------------------------ states.c */
+
+/*
+ * The registration state of the pools in the kernel. It is the pool's, and a
+ * pool can be in several registrations: COMMITTED wins as long as one of this
+ * context's is in force.
+ */
+/* Find the pools of `spans`, and which are this process's. */
+int kvp_states_collect(struct kvp_registration *registration, const struct kvp_span *spans,
+		       uint32_t count, struct kvp_error *error);
+/* REGISTERING, for all or for none. */
+int kvp_states_begin(struct kvp_registration *registration, struct kvp_error *error);
+/* Another state, as far as the kernel takes it: what has happened is not undone for it. */
+void kvp_states_end(struct kvp_registration *registration, enum kvp_registration_state state);
+
+/* ----------------------------------------------------------------- execute.c */
+
+/* Register every entry in order, up to the first failure. */
+int kvp_execute_register(struct kvp_registration *registration, struct kvp_error *error);
+/*
+ * Unregister in reverse order what is registered or quarantined, past
+ * failures. Returns how many are quarantined now; `first` is the first failure.
+ */
+uint32_t kvp_execute_undo(struct kvp_registration *registration, struct kvp_error *first);
+
+#endif /* KVP_TRANSACTION_H */
