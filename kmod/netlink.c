@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Generic netlink: the functions that the generated table names.
+ * Generic netlink: the family, and the functions of its table that answer a
+ * single request.
  *
  * A request runs in the context of its sender, so the descriptor that it names
  * is looked up in the sender's table: whoever passes a request to a privileged
  * process passes no proof with it.
  */
 #include <linux/file.h>
-#include <linux/pid_namespace.h>
-#include <linux/user_namespace.h>
 
-#include "netlink_gen.h"
-#include "request.h"
-
-static struct genl_family family;
+#include "netlink.h"
 
 /* The session that a request names. Its file keeps it until session_put(). */
 static struct file *session_get(const struct genl_info *info)
@@ -76,76 +72,13 @@ static struct kvpool_pool *pool_get(const struct genl_info *info, bool generatio
 	return pool;
 }
 
-static int put_u64(struct sk_buff *skb, int attribute, u64 value)
-{
-	return nla_put_u64_64bit(skb, attribute, value, KVPOOL_A_POOL_PAD);
-}
-
-static int fill_identity(struct sk_buff *skb, const struct kvpool_pool *pool)
-{
-	return nla_put_u32(skb, KVPOOL_A_POOL_ID, pool->id) ||
-	       put_u64(skb, KVPOOL_A_POOL_GENERATION, pool->generation);
-}
-
-static int fill_tags(struct sk_buff *skb, const struct kvpool_tags *tags)
-{
-	struct user_namespace *ns = current_user_ns();
-
-	return nla_put_string(skb, KVPOOL_A_POOL_NAME, tags->name) ||
-	       nla_put_string(skb, KVPOOL_A_POOL_DOMAIN, tags->domain) ||
-	       nla_put_string(skb, KVPOOL_A_POOL_ROLE, tags->role) ||
-	       nla_put_string(skb, KVPOOL_A_POOL_LABEL, tags->label) ||
-	       (tags->rank != KVPOOL_NO_RANK &&
-		nla_put_u32(skb, KVPOOL_A_POOL_RANK, tags->rank)) ||
-	       nla_put_u32(skb, KVPOOL_A_POOL_LIFETIME, tags->lifetime) ||
-	       nla_put_u32(skb, KVPOOL_A_POOL_UID, from_kuid_munged(ns, tags->uid)) ||
-	       nla_put_u32(skb, KVPOOL_A_POOL_GID, from_kgid_munged(ns, tags->gid)) ||
-	       nla_put_u32(skb, KVPOOL_A_POOL_MODE, tags->mode);
-}
-
-static int fill_owner(struct sk_buff *skb, const struct kvpool_owner *owner)
-{
-	pid_t pid = pid_nr_ns(owner->pid, task_active_pid_ns(current));
-
-	return nla_put_u32(skb, KVPOOL_A_POOL_OWNER_UID,
-			   from_kuid_munged(current_user_ns(), owner->uid)) ||
-	       nla_put_u32(skb, KVPOOL_A_POOL_OWNER_PID, pid) ||
-	       put_u64(skb, KVPOOL_A_POOL_OWNER_START, owner->start);
-}
-
-static int fill_pool(struct sk_buff *skb, const struct kvpool_pool *pool)
-{
-	dev_t device = kvpool_node_number(pool);
-
-	lockdep_assert_held(&pool->lock);
-	if (fill_identity(skb, pool) || fill_tags(skb, &pool->tags) ||
-	    fill_owner(skb, &pool->owner) ||
-	    put_u64(skb, KVPOOL_A_POOL_LENGTH, pool->length) ||
-	    put_u64(skb, KVPOOL_A_POOL_MAPPED_LENGTH, pool->mapped_length) ||
-	    nla_put_u32(skb, KVPOOL_A_POOL_BLOCK_SIZE, KVPOOL_BLOCK_SIZE) ||
-	    (pool->node != KVPOOL_NO_NODE &&
-	     nla_put_u32(skb, KVPOOL_A_POOL_NODE, pool->node)) ||
-	    nla_put_u32(skb, KVPOOL_A_POOL_PLACEMENT, pool->placement) ||
-	    nla_put_u32(skb, KVPOOL_A_POOL_STATE, kvpool_pool_state(pool)) ||
-	    nla_put_u32(skb, KVPOOL_A_POOL_REGISTRATION, pool->registration) ||
-	    nla_put_u32(skb, KVPOOL_A_POOL_BLOCKS, pool->blocks.count) ||
-	    nla_put_u32(skb, KVPOOL_A_POOL_PINNED_BLOCKS, kvpool_blocks_pinned(&pool->blocks)) ||
-	    nla_put_u32(skb, KVPOOL_A_POOL_MAPPINGS, atomic_read(&pool->mappings)) ||
-	    nla_put_u32(skb, KVPOOL_A_POOL_FILES, pool->files) ||
-	    /* The pointer is only compared with NULL. */
-	    (READ_ONCE(pool->session) && nla_put_flag(skb, KVPOOL_A_POOL_OWNED)) ||
-	    nla_put_u32(skb, KVPOOL_A_POOL_DEVICE, MAJOR(device) << 20 | MINOR(device)))
-		return -EMSGSIZE;
-	return 0;
-}
-
 static struct sk_buff *reply_new(struct genl_info *info, u8 command, void **header)
 {
 	struct sk_buff *skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
 
 	if (!skb)
 		return NULL;
-	*header = genlmsg_put_reply(skb, info, &family, 0, command);
+	*header = genlmsg_put_reply(skb, info, &kvpool_family, 0, command);
 	if (*header)
 		return skb;
 	nlmsg_free(skb);
@@ -179,7 +112,7 @@ int kvpool_nl_pool_create_doit(struct sk_buff *skb, struct genl_info *info)
 		goto free_reply;
 	}
 	mutex_lock(&pool->lock);
-	err = fill_pool(reply, pool);
+	err = kvpool_fill_pool(reply, pool);
 	mutex_unlock(&pool->lock);
 	kvpool_pool_put(pool);
 	/* The message has room for all of it: see NLMSG_GOODSIZE and KVPOOL_NAME_SIZE. */
@@ -310,7 +243,7 @@ int kvpool_nl_pool_get_doit(struct sk_buff *skb, struct genl_info *info)
 	}
 	mutex_lock(&pool->lock);
 	if (kvpool_may_open(pool, false)) {
-		err = fill_pool(reply, pool);
+		err = kvpool_fill_pool(reply, pool);
 	} else {
 		NL_SET_ERR_MSG_FMT(info->extack, "uid, gid and mode of the pool forbid it");
 		err = -EACCES;
@@ -376,159 +309,6 @@ int kvpool_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 	return genlmsg_reply(reply, info);
 }
 
-/*
- * What a dump remembers. Only its first part runs in the context of the
- * sender; the rest runs in that of whoever reads the socket, and must show
- * what the sender may see.
- */
-struct dump {
-	const struct cred *cred;
-	unsigned long id;
-	struct kvpool_pool *pool;	/* of pin-get */
-	u32 block;
-};
-
-static_assert(sizeof(struct dump) <= sizeof_field(struct netlink_callback, ctx));
-
-static struct dump *dump_of(struct netlink_callback *cb)
-{
-	return (struct dump *)cb->ctx;
-}
-
-int kvpool_nl_pool_get_start(struct netlink_callback *cb)
-{
-	dump_of(cb)->cred = get_current_cred();
-	return 0;
-}
-
-int kvpool_nl_pool_get_done(struct netlink_callback *cb)
-{
-	put_cred(dump_of(cb)->cred);
-	return 0;
-}
-
-static int dump_pool(struct sk_buff *skb, struct netlink_callback *cb, struct kvpool_pool *pool)
-{
-	void *header;
-	int err = 0;
-
-	mutex_lock(&pool->lock);
-	if (!kvpool_may_open(pool, false))
-		goto unlock;
-	header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &family,
-			     NLM_F_MULTI, KVPOOL_CMD_POOL_GET);
-	if (!header) {
-		err = -EMSGSIZE;
-		goto unlock;
-	}
-	genl_dump_check_consistent(cb, header);
-	err = fill_pool(skb, pool);
-	if (err)
-		genlmsg_cancel(skb, header);
-	else
-		genlmsg_end(skb, header);
-unlock:
-	mutex_unlock(&pool->lock);
-	return err;
-}
-
-int kvpool_nl_pool_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	struct dump *dump = dump_of(cb);
-	const struct cred *old = override_creds(dump->cred);
-	struct kvpool_pool *pool;
-	int err = 0;
-
-	cb->seq = kvpool_registry_changes();
-	while (!err && (pool = kvpool_registry_next(&dump->id))) {
-		err = dump_pool(skb, cb, pool);
-		kvpool_pool_put(pool);
-		if (!err)
-			dump->id++;
-		cond_resched();
-	}
-	revert_creds(old);
-	return err && !skb->len ? err : skb->len;
-}
-
-int kvpool_nl_pin_get_start(struct netlink_callback *cb)
-{
-	/* The policy has checked them. */
-	struct nlattr *id = nlmsg_find_attr(cb->nlh, GENL_HDRLEN, KVPOOL_A_POOL_ID);
-	struct nlattr *generation = nlmsg_find_attr(cb->nlh, GENL_HDRLEN, KVPOOL_A_POOL_GENERATION);
-	struct kvpool_pool *pool;
-	int err = 0;
-
-	if (!id) {
-		NL_SET_ERR_MSG_FMT(cb->extack, "id: must be given");
-		return -EINVAL;
-	}
-	pool = kvpool_registry_find(nla_get_u32(id));
-	if (!pool) {
-		NL_SET_ERR_MSG_FMT(cb->extack, "no such pool");
-		return -ENOENT;
-	}
-	mutex_lock(&pool->lock);
-	if (!kvpool_may_open(pool, false))
-		err = -EACCES;
-	else if (generation && nla_get_u64(generation) != pool->generation)
-		err = -ESTALE;
-	mutex_unlock(&pool->lock);
-	if (err) {
-		kvpool_pool_put(pool);
-		return err;
-	}
-	dump_of(cb)->pool = pool;
-	return 0;
-}
-
-int kvpool_nl_pin_get_done(struct netlink_callback *cb)
-{
-	kvpool_pool_put(dump_of(cb)->pool);
-	return 0;
-}
-
-/* The next run of pinned blocks from *first on; 0 when there is none. */
-static u32 next_run(struct kvpool_pool *pool, u32 *first)
-{
-	const struct kvpool_blocks *blocks = &pool->blocks;
-	u32 block = *first, count = 0;
-
-	lockdep_assert_held(&pool->lock);
-	while (block < blocks->count && !kvpool_block_pinned(blocks, block))
-		block++;
-	*first = block;
-	for (; block < blocks->count && kvpool_block_pinned(blocks, block); block++)
-		count++;
-	return count;
-}
-
-int kvpool_nl_pin_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	struct dump *dump = dump_of(cb);
-	struct kvpool_pool *pool = dump->pool;
-	u32 first, count;
-	void *header;
-
-	mutex_lock(&pool->lock);
-	for (first = dump->block; (count = next_run(pool, &first)); first += count) {
-		header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &family,
-				     NLM_F_MULTI, KVPOOL_CMD_PIN_GET);
-		if (!header)
-			break;
-		if (fill_identity(skb, pool) ||
-		    nla_put_u32(skb, KVPOOL_A_POOL_FIRST_BLOCK, first) ||
-		    nla_put_u32(skb, KVPOOL_A_POOL_BLOCK_COUNT, count)) {
-			genlmsg_cancel(skb, header);
-			break;
-		}
-		genlmsg_end(skb, header);
-	}
-	mutex_unlock(&pool->lock);
-	dump->block = first;
-	return skb->len;
-}
-
 /**
  * kvpool_netlink_notify - tell listeners which pool something happened to
  * @command: KVPOOL_CMD_POOL_*_NTF
@@ -545,16 +325,16 @@ void kvpool_netlink_notify(u8 command, const struct kvpool_pool *pool)
 
 	if (!skb)
 		return;
-	header = genlmsg_put(skb, 0, 0, &family, 0, command);
-	if (!header || fill_identity(skb, pool)) {
+	header = genlmsg_put(skb, 0, 0, &kvpool_family, 0, command);
+	if (!header || kvpool_fill_identity(skb, pool)) {
 		nlmsg_free(skb);
 		return;
 	}
 	genlmsg_end(skb, header);
-	genlmsg_multicast_allns(&family, skb, 0, KVPOOL_NL_MCGRP_POOLS);
+	genlmsg_multicast_allns(&kvpool_family, skb, 0, KVPOOL_NL_MCGRP_POOLS);
 }
 
-static struct genl_family family = {
+struct genl_family kvpool_family = {
 	.name		= KVPOOL_FAMILY_NAME,
 	.version	= KVPOOL_FAMILY_VERSION,
 	/* Every command has a policy of its own, none reads reserved header fields. */
@@ -574,7 +354,7 @@ static struct genl_family family = {
  */
 int kvpool_netlink_init(void)
 {
-	return genl_register_family(&family);
+	return genl_register_family(&kvpool_family);
 }
 
 /**
@@ -582,5 +362,5 @@ int kvpool_netlink_init(void)
  */
 void kvpool_netlink_exit(void)
 {
-	genl_unregister_family(&family);
+	genl_unregister_family(&kvpool_family);
 }

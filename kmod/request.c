@@ -8,7 +8,7 @@
 #include <linux/topology.h>
 #include <linux/uidgid.h>
 
-#include "request.h"
+#include "netlink.h"
 
 /* Names go into paths, so no dot, slash or blank. */
 static bool is_name(const char *text)
