@@ -160,15 +160,22 @@ put:
 	return ERR_PTR(err);
 }
 
+/* The node first: whoever takes the name next makes one of the same name. */
+static void drop_node_and_name(struct kvpool_pool *pool)
+{
+	kvpool_node_remove(pool);
+	mutex_lock(&kvpool_registry_lock);
+	kvpool_registry_drop_name(pool);
+	mutex_unlock(&kvpool_registry_lock);
+}
+
 /* Exactly once, by whoever made the pool DYING; no lock held. */
 static void end(struct kvpool_pool *pool)
 {
+	drop_node_and_name(pool);
 	mutex_lock(&kvpool_registry_lock);
-	kvpool_registry_drop_name(pool);
 	kvpool_session_disown(pool);
 	mutex_unlock(&kvpool_registry_lock);
-
-	kvpool_node_remove(pool);
 	kvpool_reaper_add(pool);
 }
 
@@ -237,10 +244,7 @@ void kvpool_pool_disown(struct kvpool_pool *pool)
 	}
 	if (orphaned) {
 		/* The name goes now: a restarted owner wants it. */
-		mutex_lock(&kvpool_registry_lock);
-		kvpool_registry_drop_name(pool);
-		mutex_unlock(&kvpool_registry_lock);
-		kvpool_node_remove(pool);
+		drop_node_and_name(pool);
 	}
 	kvpool_netlink_notify(KVPOOL_CMD_POOL_CHANGE_NTF, pool);
 }
