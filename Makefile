@@ -130,6 +130,9 @@ install: lib tools
 	install -D -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin/kvpoolctl
 	install -D -m 644 tools/60-kvpool.rules $(DESTDIR)/usr/lib/udev/rules.d/60-kvpool.rules
 	install -D -m 644 docs/kvpoolctl.8 $(DESTDIR)$(PREFIX)/share/man/man8/kvpoolctl.8
+	install -D -m 644 docs/kvpool.4 $(DESTDIR)$(PREFIX)/share/man/man4/kvpool.4
+	install -D -m 644 tools/kvpoolctl.bash-completion \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/kvpoolctl
 
 install-module: module
 	install -D -m 644 $(KBUILD_DIR)/kvpool.ko \

@@ -17,11 +17,12 @@ static void start(const struct kvp_ctx *ctx, struct kvp_request *request, uint8_
 	kvp_request_u64(request, KVPOOL_A_POOL_GENERATION, generation);
 }
 
-static const char *advice_of(int err)
+/* `busy` is the advice for -EBUSY, which means something else in each request. */
+static const char *advice_of(int err, const char *busy)
 {
 	switch (err) {
 	case -EBUSY:
-		return "unmap and unregister it everywhere, or destroy with force";
+		return busy;
 	case -EPERM:
 		return "act in the session that owns the pool, as the pool's uid, or with CAP_FOWNER";
 	default:
@@ -44,7 +45,9 @@ KVP_EXPORT int kvp_pool_destroy(struct kvp_ctx *ctx, uint32_t id, uint64_t gener
 		kvp_request_flag(&request, KVPOOL_A_POOL_FORCE);
 	err = kvp_ask(ctx, &request, NULL, NULL, &reply);
 	if (err)
-		return kvp_ask_fail(error, err, &reply, advice_of(err),
+		return kvp_ask_fail(error, err, &reply,
+				    advice_of(err, "unmap and unregister it everywhere, or destroy "
+					      "with force"),
 				    "destroy pool %" PRIu32 " of generation %" PRIu64, id,
 				    generation);
 	return 0;
@@ -115,7 +118,8 @@ KVP_EXPORT int kvp_pool_set(struct kvp_ctx *ctx, uint32_t id, uint64_t generatio
 	put_change(&request, &change);
 	err = kvp_ask(ctx, &request, NULL, NULL, &reply);
 	if (err)
-		return kvp_ask_fail(error, err, &reply, advice_of(err),
+		return kvp_ask_fail(error, err, &reply,
+				    advice_of(err, "claim the pool first, then change its lifetime"),
 				    "change pool %" PRIu32 " of generation %" PRIu64, id,
 				    generation);
 	return 0;

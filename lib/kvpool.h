@@ -321,7 +321,7 @@ struct kvp_pool_change {
 	uint32_t mask;
 	const char *role;
 	const char *label;
-	uint32_t rank;
+	uint32_t rank;		/* KVP_NONE: no rank any more */
 	enum kvp_lifetime lifetime;
 	uid_t uid;
 	gid_t gid;
@@ -329,6 +329,13 @@ struct kvp_pool_change {
 	enum kvp_registration_state registration;
 };
 
+/*
+ * -EPERM   neither owner, nor the pool's uid, nor CAP_FOWNER; or uid or gid of
+ *          somebody else without CAP_CHOWN
+ * -EBUSY   lifetime owner, and no session owns the pool
+ * -EINVAL  the mask is empty or has unknown bits, or a value is out of range
+ * -ENODEV, -ENOENT, -ESTALE  as kvp_pool_open()
+ */
 int kvp_pool_set(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
 		 const struct kvp_pool_change *change, struct kvp_error *error);
 
@@ -349,7 +356,8 @@ int kvp_monitor_fd(const struct kvp_monitor *monitor);
 /*
  * Wait for the next event. An event says which pool, not what it is: ask
  * kvp_pool_find(), which checks permission. -ENOBUFS: events were lost, list
- * again; -EINTR: a signal arrived.
+ * again; -EINTR: a signal arrived; -EAGAIN: none waits, and the caller has made
+ * the descriptor non-blocking.
  */
 int kvp_monitor_next(struct kvp_monitor *monitor, enum kvp_event *event, uint32_t *id,
 		     uint64_t *generation, struct kvp_error *error);
