@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The calls that the library makes, answered from the script. See fake_script.c for the script. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fake_script.h"
+
+int __real_open(const char *path, int flags, ...);
+int __real_ioctl(int fd, unsigned long command, ...);
+void *__real_mmap(void *addr, size_t length, int protection, int flags, int fd, off_t offset);
+int __real_munmap(void *addr, size_t length);
+int __real_mprotect(void *addr, size_t length, int protection);
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_reallocarray(void *old, size_t count, size_t size);
+struct mnl_socket *__real_mnl_socket_open2(int bus, int flags);
+int __real_mnl_socket_bind(struct mnl_socket *socket, unsigned int groups, pid_t pid);
+int __real_mnl_socket_close(struct mnl_socket *socket);
+int __real_mnl_socket_get_fd(const struct mnl_socket *socket);
+unsigned int __real_mnl_socket_get_portid(const struct mnl_socket *socket);
+ssize_t __real_mnl_socket_sendto(const struct mnl_socket *socket, const void *data, size_t size);
+ssize_t __real_mnl_socket_recvfrom(const struct mnl_socket *socket, void *data, size_t size);
+int __real_mnl_socket_setsockopt(const struct mnl_socket *socket, int type, void *data,
+				 socklen_t size);
+
+struct fake fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* What a struct mnl_socket really is here. */
+struct fake_socket {
+	unsigned int portid;
+	bool bound;
+	unsigned int group;
+	size_t answering;	/* number of the step whose datagrams come next, from 1; 0: none */
+	size_t next;
+	struct nlmsghdr request;
+};
+
+void fake_trouble(const char *format, ...)
+{
+	va_list args;
+
+	if (fake.trouble[0])
+		return;
+	va_start(args, format);
+	vsnprintf(fake.trouble, sizeof(fake.trouble), format, args);
+	va_end(args);
+	fprintf(stderr, "fake kernel: %s\n", fake.trouble);
+}
+
+static unsigned int open_descriptors(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	unsigned int count = 0;
+
+	while (directory && readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+int fake_setup(void **state)
+{
+	(void)state;
+	fake_script_free();
+	memset(fake.failing, 0, sizeof(fake.failing));
+	fake.alloc_countdown = 0;
+	fake.alloc_failed = false;
+	fake.trouble[0] = '\0';
+	fake.sockets = 0;
+	fake.mappings = 0;
+	fake.descriptors = open_descriptors();
+	fake.active = true;
+	return 0;
+}
+
+int fake_teardown(void **state)
+{
+	int bad;
+
+	(void)state;
+	fake.active = false;
+	if (fake.position < fake.count)
+		fake_trouble("step %zu (%s) of %zu was not used", fake.position + 1,
+			     step_name(&fake.steps[fake.position]), fake.count);
+	if (fake.sockets)
+		fake_trouble("%d sockets were left open", fake.sockets);
+	if (fake.mappings)
+		fake_trouble("%d mappings were left behind", fake.mappings);
+	if (open_descriptors() != fake.descriptors)
+		fake_trouble("%u descriptors are open, %u were before", open_descriptors(),
+			     fake.descriptors);
+	bad = fake.trouble[0] ? -1 : 0;
+	fake_script_free();
+	return bad;
+}
+
+void fake_fail(enum fake_call call, unsigned int skip, int err)
+{
+	fake.failing[call].skip = skip;
+	fake.failing[call].err = err;
+}
+
+void fake_fail_alloc(unsigned int n)
+{
+	fake.alloc_countdown = n;
+	fake.alloc_failed = false;
+}
+
+bool fake_alloc_failed(void)
+{
+	return fake.alloc_failed;
+}
+
+static bool fails(enum fake_call call)
+{
+	struct failing *failing = &fake.failing[call];
+
+	if (!fake.active || !failing->err || failing->skip--)
+		return false;
+	errno = failing->err;
+	failing->err = 0;
+	return true;
+}
+
+/* The next step, when it is of that kind. Only the next of a kind can be out of order. */
+static struct step *step_take(enum step_kind kind, const char *what)
+{
+	struct step *step = fake.position < fake.count ? &fake.steps[fake.position] : NULL;
+
+	if (!step || step->kind != kind) {
+		fake_trouble("%s came, expected was %s (step %zu)", what,
+			     step ? step_name(step) : "nothing more", fake.position + 1);
+		errno = EIO;
+		return NULL;
+	}
+	fake.position++;
+	return step;
+}
+
+/* --------------------------------------------------------------- allocation */
+
+static bool alloc_fails(void)
+{
+	if (!fake.active || !fake.alloc_countdown || --fake.alloc_countdown)
+		return false;
+	fake.alloc_failed = true;
+	errno = ENOMEM;
+	return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return alloc_fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return alloc_fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_reallocarray(void *old, size_t count, size_t size)
+{
+	return alloc_fails() ? NULL : __real_reallocarray(old, count, size);
+}
+
+/* -------------------------------------------------------------------- files */
+
+static int descriptor(const char *content)
+{
+	size_t size = content ? strlen(content) : 0;
+	int fd = memfd_create("fake", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, content ? content : "", size) != (ssize_t)size ||
+	    lseek(fd, 0, SEEK_SET))
+		fake_trouble("no descriptor to be had");
+	return fd;
+}
+
+static int fake_open_call(const char *path, int flags)
+{
+	const struct step *step = step_take(STEP_OPEN, path);
+
+	if (!step)
+		return -1;
+	if (strcmp(path, step->path) || (flags & O_ACCMODE) != step->access)
+		fake_trouble("open of %s with flags 0%o, expected was %s with 0%o", path,
+			     (unsigned int)flags, step->path, (unsigned int)step->access);
+	if (!(flags & O_CLOEXEC))
+		fake_trouble("open of %s without O_CLOEXEC", path);
+	if (step->err) {
+		errno = step->err;
+		return -1;
+	}
+	return descriptor(step->content);
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	va_list args;
+	int mode = 0;
+
+	if (fake.active)
+		return fake_open_call(path, flags);
+	va_start(args, flags);
+	if (flags & (O_CREAT | __O_TMPFILE))
+		mode = va_arg(args, int);
+	va_end(args);
+	return __real_open(path, flags, mode);
+}
+
+int __wrap_ioctl(int fd, unsigned long command, ...)
+{
+	const struct step *step;
+	void *argument;
+	va_list args;
+	int err;
+
+	va_start(args, command);
+	argument = va_arg(args, void *);
+	va_end(args);
+	if (!fake.active)
+		return __real_ioctl(fd, command, argument);
+	step = step_take(STEP_IOCTL, "an ioctl");
+	if (!step)
+		return -1;
+	if (fcntl(fd, F_GETFD) < 0)
+		fake_trouble("ioctl on descriptor %d, which is not open", fd);
+	if (command != step->command) {
+		fake_trouble("ioctl 0x%lx, expected was 0x%lx", command, step->command);
+		errno = EIO;
+		return -1;
+	}
+	err = step->kernel(argument, step->context);
+	if (!err && step->tamper)
+		step->tamper(argument);
+	if (!err)
+		return 0;
+	errno = err;
+	return -1;
+}
+
+int fake_descriptor(void)
+{
+	return descriptor(NULL);
+}
+
+void *__wrap_mmap(void *addr, size_t length, int protection, int flags, int fd, off_t offset)
+{
+	const struct step *step;
+
+	if (!fake.active)
+		return __real_mmap(addr, length, protection, flags, fd, offset);
+	step = step_take(STEP_MMAP, "mmap");
+	if (!step)
+		return MAP_FAILED;
+	if (length != step->length || protection != step->access || flags != MAP_SHARED || addr ||
+	    offset || fcntl(fd, F_GETFD) < 0)
+		fake_trouble("mmap(%p, %zu, %d, %d, %d, %ld)", addr, length, protection, flags, fd,
+			     (long)offset);
+	if (step->err) {
+		errno = step->err;
+		return MAP_FAILED;
+	}
+	fake.mappings++;
+	return __real_mmap(NULL, length, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			   -1, 0);
+}
+
+int __wrap_munmap(void *addr, size_t length)
+{
+	if (fails(FAKE_MUNMAP))
+		return -1;
+	if (fake.active)
+		fake.mappings--;
+	return __real_munmap(addr, length);
+}
+
+int __wrap_mprotect(void *addr, size_t length, int protection)
+{
+	const struct step *step;
+
+	if (!fake.active)
+		return __real_mprotect(addr, length, protection);
+	step = step_take(STEP_MPROTECT, "mprotect");
+	if (!step)
+		return -1;
+	if (protection != step->access)
+		fake_trouble("mprotect to %d, expected was %d", protection, step->access);
+	if (step->err) {
+		errno = step->err;
+		return -1;
+	}
+	return __real_mprotect(addr, length, protection);
+}
+
+/* The same functions, under the names that -D_FILE_OFFSET_BITS=64 gives them. */
+int __wrap_open64(const char *path, int flags, ...) __attribute__((alias("__wrap_open")));
+void *__wrap_mmap64(void *addr, size_t length, int protection, int flags, int fd, off_t offset)
+	__attribute__((alias("__wrap_mmap")));
+
+/* ------------------------------------------------------------------ netlink */
+
+/* The datagram that comes next; NULL: none. */
+static struct datagram *datagram_next(const struct fake_socket *socket)
+{
+	const struct step *step = socket->answering ? &fake.steps[socket->answering - 1] : NULL;
+
+	return step && socket->next < step->datagram_count ? &step->datagrams[socket->next] : NULL;
+}
+
+struct mnl_socket *__wrap_mnl_socket_open2(int bus, int flags)
+{
+	static unsigned int portid = 4000;
+	struct fake_socket *socket;
+
+	if (!fake.active)
+		return __real_mnl_socket_open2(bus, flags);
+	if (fails(FAKE_SOCKET))
+		return NULL;
+	if (bus != NETLINK_GENERIC || !(flags & SOCK_CLOEXEC))
+		fake_trouble("netlink socket of bus %d, flags 0x%x", bus, (unsigned int)flags);
+	socket = __real_calloc(1, sizeof(*socket));
+	socket->portid = ++portid;
+	fake.sockets++;
+	return (struct mnl_socket *)socket;
+}
+
+int __wrap_mnl_socket_bind(struct mnl_socket *socket, unsigned int groups, pid_t pid)
+{
+	if (!fake.active)
+		return __real_mnl_socket_bind(socket, groups, pid);
+	if (fails(FAKE_BIND))
+		return -1;
+	((struct fake_socket *)socket)->bound = true;
+	return 0;
+}
+
+int __wrap_mnl_socket_close(struct mnl_socket *socket)
+{
+	if (!fake.active)
+		return __real_mnl_socket_close(socket);
+	fake.sockets--;
+	free(socket);
+	return 0;
+}
+
+int __wrap_mnl_socket_get_fd(const struct mnl_socket *socket)
+{
+	return fake.active ? 1000 + fake.sockets : __real_mnl_socket_get_fd(socket);
+}
+
+unsigned int __wrap_mnl_socket_get_portid(const struct mnl_socket *socket)
+{
+	if (!fake.active)
+		return __real_mnl_socket_get_portid(socket);
+	return ((const struct fake_socket *)socket)->portid;
+}
+
+int __wrap_mnl_socket_setsockopt(const struct mnl_socket *socket, int type, void *data,
+				 socklen_t size)
+{
+	if (!fake.active)
+		return __real_mnl_socket_setsockopt(socket, type, data, size);
+	if (fails(FAKE_SETSOCKOPT))
+		return -1;
+	if (size != sizeof(int))
+		fake_trouble("socket option %d of %u bytes", type, (unsigned int)size);
+	if (type == NETLINK_ADD_MEMBERSHIP)
+		memcpy(&((struct fake_socket *)(uintptr_t)socket)->group, data, sizeof(int));
+	return 0;
+}
+
+ssize_t __wrap_mnl_socket_sendto(const struct mnl_socket *handle, const void *data, size_t size)
+{
+	struct fake_socket *socket = (struct fake_socket *)(uintptr_t)handle;
+	const struct step *step;
+	ssize_t sent = -1;
+
+	if (!fake.active)
+		return __real_mnl_socket_sendto(handle, data, size);
+	if (fails(FAKE_SEND))
+		return -1;
+	pthread_mutex_lock(&fake.lock);
+	step = step_take(STEP_REQUEST, "a request");
+	if (step) {
+		memcpy(&socket->request, data, sizeof(socket->request));
+		if (!socket->bound || socket->request.nlmsg_pid != socket->portid)
+			fake_trouble("a request from another port");
+		if (datagram_next(socket))
+			fake_trouble("a request before the answer to the last was read");
+		script_check_request(step, data, size);
+		socket->answering = fake.position;
+		socket->next = 0;
+		sent = (ssize_t)size;
+	}
+	pthread_mutex_unlock(&fake.lock);
+	return sent;
+}
+
+/* Events come when a socket that joined the group has nothing else to read. */
+static void next_events(struct fake_socket *socket)
+{
+	if (socket->group == FAKE_GROUP && fake.position < fake.count &&
+	    fake.steps[fake.position].kind == STEP_EVENTS) {
+		socket->answering = ++fake.position;
+		socket->next = 0;
+		memset(&socket->request, 0, sizeof(socket->request));
+	}
+}
+
+static ssize_t receive(struct fake_socket *socket, void *data, size_t size)
+{
+	struct datagram *datagram;
+
+	if (!datagram_next(socket))
+		next_events(socket);
+	datagram = datagram_next(socket);
+	if (!datagram) {
+		fake_trouble("waiting for a message that never comes");
+		errno = EIO;
+		return -1;
+	}
+	socket->next++;
+	if (datagram->err) {
+		errno = datagram->err;
+		return -1;
+	}
+	script_address(datagram, &socket->request, socket->portid);
+	if (datagram->size > size) {
+		errno = ENOSPC;		/* as libmnl does on MSG_TRUNC */
+		return -1;
+	}
+	/* The rest of the buffer must not be looked at: make it worthless. */
+	memset(data, 0xa5, size);
+	memcpy(data, datagram->bytes, datagram->size);
+	return (ssize_t)datagram->size;
+}
+
+ssize_t __wrap_mnl_socket_recvfrom(const struct mnl_socket *handle, void *data, size_t size)
+{
+	ssize_t received;
+
+	if (!fake.active)
+		return __real_mnl_socket_recvfrom(handle, data, size);
+	pthread_mutex_lock(&fake.lock);
+	received = receive((struct fake_socket *)(uintptr_t)handle, data, size);
+	pthread_mutex_unlock(&fake.lock);
+	return received;
+}
