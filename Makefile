@@ -92,7 +92,7 @@ examples: $(DEMO_BIN)
 
 # Unit tests: the library and the tool with sanitizers, the kernel and verbs
 # replaced by scripted stand-ins. No root, no module.
--include tests/unit/unit.mk tests/unit/ctl.mk
+include tests/unit/unit.mk tests/unit/ctl.mk
 UNIT_SUPPORT := $(wildcard tests/unit/fake_*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
