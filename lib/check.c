@@ -70,7 +70,7 @@ static int check_all(const struct check *check, uint32_t count, int *results,
 		err = kvp_locate(check->ctx, check->domain, &check->buffers[i],
 				 caller_index(check, i), &span, &asked, at);
 		if (!asked) {
-			/* Not the buffer's fault, and no use to go on: none of the rest is known. */
+			/* Not the buffer's fault, and no use to go on: the rest is not known. */
 			for (; results && i < count; i++)
 				results[i] = err;
 			return first ? first : err;

@@ -10,7 +10,7 @@ static const char *register_advice(const struct kvp_registrar *registrar, int er
 		return NULL;
 	switch (err) {
 	case -ENOMEM:
-		return "raise RLIMIT_MEMLOCK (ulimit -l), or register fewer bytes: the device may have no translation entries left";
+		return "raise RLIMIT_MEMLOCK (ulimit -l), or register less: the device may be full";
 	case -EINVAL:
 	case -EOPNOTSUPP:
 		return "check that the device has all of the access flags";

@@ -49,7 +49,8 @@ struct ibv_mr;
 #define KVP_NONE UINT32_MAX
 
 #ifdef __cplusplus
-#define KVP_INIT(type) (type{sizeof(type)})
+#define KVP_INIT(type) \
+	([] { type kvp_init = {}; kvp_init.struct_size = sizeof(type); return kvp_init; }())
 #else
 #define KVP_INIT(type) ((type){ .struct_size = sizeof(type) })
 #endif
@@ -287,7 +288,9 @@ int kvp_pool_find_name(struct kvp_ctx *ctx, const char *name, struct kvp_pool_in
 
 /*
  * Call `each` for every pool that the caller could open (root: every pool), in
- * the order of ids. A return other than 0 ends the walk and is returned.
+ * the order of ids. A return other than 0 ends the walk and is returned. The
+ * list is complete before the first call, and `each` may use the context.
+ * -EAGAIN: pools came and went during every attempt to read it; call again.
  */
 int kvp_pool_each(struct kvp_ctx *ctx, int (*each)(const struct kvp_pool_info *info, void *arg),
 		  void *arg, struct kvp_error *error);
@@ -394,8 +397,9 @@ int kvp_span_export(struct kvp_ctx *ctx, const char *domain, const void *addr, u
 /*
  * Open and map the pool of a span, and give the address of its first byte.
  * The pool handle is the caller's to close; the address lives as long.
- * -ESTALE: the pool ended; -EXDEV: its domain is not the span's; -ERANGE: the
- * span does not lie within it; else as kvp_pool_open() and kvp_pool_map().
+ * -ESTALE: the pool ended, or is an orphan; -EXDEV: its domain is not the
+ * span's; -ERANGE: the span does not lie within it; -EINVAL: it is no span;
+ * else as kvp_pool_open() and kvp_pool_map().
  */
 int kvp_span_import(struct kvp_ctx *ctx, const struct kvp_span *span, enum kvp_access access,
 		    struct kvp_pool **pool, void **addr, struct kvp_error *error);

@@ -164,14 +164,11 @@ int kvp_memlock_read(struct kvp_memlock *memlock, struct kvp_error *error)
 int kvp_memlock_check(const struct kvp_memlock *memlock, const struct kvp_memlock_need *need,
 		      struct kvp_error *error)
 {
-	/* The kernel compares whole pages. */
-	const uint64_t page = kvp_page_size();
-	const uint64_t limit = memlock->limit / page * page;
 	char devices[80];
 
 	if (!need->total || memlock->limit == UINT64_MAX || memlock->exempt)
 		return 0;
-	if (memlock->used <= limit && need->total <= limit - memlock->used)
+	if (memlock->used <= memlock->limit && need->total <= memlock->limit - memlock->used)
 		return 0;
 	if (need->per_device)
 		snprintf(devices, sizeof(devices), "%" PRIu32 " device%s x %" PRIu64 " bytes",

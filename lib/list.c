@@ -134,8 +134,8 @@ KVP_EXPORT int kvp_list_seal(struct kvp_list *list, struct kvp_error *error)
 	if (list->policy == KVP_EMPTY_REJECT && list->empty_count) {
 		kvp_fail(&list->error, -EINVAL, KVP_PHASE_LIST, list->empty[0], NULL,
 			 "skip them with KVP_EMPTY_SKIP, or find all with kvp_list_empty()",
-			 "%" PRIu32 " of %" PRIu32 " buffers are empty, the first is buffer %" PRIu32,
-			 list->empty_count, list->added, list->empty[0]);
+			 "%" PRIu32 " of %" PRIu32 " buffers are empty, the first is buffer %"
+			 PRIu32, list->empty_count, list->added, list->empty[0]);
 		if (error)
 			*error = list->error;
 		return list->error.err;

@@ -4,8 +4,10 @@
  *
  * The ends of all buffers cut the address space into stretches. The buffers
  * are painted onto the stretches in the order of their indices, each asking
- * first who painted there before. A segment tree over the stretches makes both
- * logarithmic. A stretch keeps its first paint, which has the lowest index.
+ * first who painted there before. Two ranges share a stretch when one of them
+ * covers the other's last stretch: so a question has two parts, who covers my
+ * last stretch, and whose last stretch is one of mine. A segment tree over the
+ * stretches answers both in logarithmic time.
  */
 #include <stdlib.h>
 
@@ -15,8 +17,8 @@ struct canvas {
 	uint64_t *ends;		/* sorted, each once */
 	size_t end_count;
 	size_t leaves;		/* a power of two */
-	uint32_t *whole;	/* first paint that covers the whole node at once */
-	uint32_t *any;		/* first paint on any part of the node */
+	uint32_t *whole;	/* by node: lowest paint that covers all of it at once */
+	uint32_t *last;		/* by node: lowest paint whose last stretch is in it */
 };
 
 static bool has_range(const struct kvp_buffer *buffer)
@@ -35,7 +37,7 @@ static void canvas_free(struct canvas *canvas)
 {
 	free(canvas->ends);
 	free(canvas->whole);
-	free(canvas->any);
+	free(canvas->last);
 }
 
 static int canvas_init(struct canvas *canvas, const struct kvp_buffer *buffers, uint32_t count)
@@ -60,13 +62,13 @@ static int canvas_init(struct canvas *canvas, const struct kvp_buffer *buffers, 
 	while (canvas->leaves < kept)
 		canvas->leaves *= 2;
 	canvas->whole = calloc(canvas->leaves * 2, sizeof(*canvas->whole));
-	canvas->any = calloc(canvas->leaves * 2, sizeof(*canvas->any));
-	if (!canvas->whole || !canvas->any) {
+	canvas->last = calloc(canvas->leaves * 2, sizeof(*canvas->last));
+	if (!canvas->whole || !canvas->last) {
 		canvas_free(canvas);
 		return -ENOMEM;
 	}
 	for (i = 0; i < canvas->leaves * 2; i++)
-		canvas->whole[i] = canvas->any[i] = KVP_NONE;
+		canvas->whole[i] = canvas->last[i] = KVP_NONE;
 	return 0;
 }
 
@@ -86,41 +88,33 @@ static uint32_t lower(uint32_t a, uint32_t b)
 /* The lowest paint on the stretches from `from` up to, without, `to`. */
 static uint32_t canvas_first(const struct canvas *canvas, size_t from, size_t to)
 {
-	uint32_t first = KVP_NONE;
 	size_t left = from + canvas->leaves, right = to + canvas->leaves, node;
+	uint32_t first = KVP_NONE;
 
-	/* Paint that lies on a parent of a part lies on a parent of the first or last stretch. */
-	for (node = left; node; node /= 2)
-		first = lower(first, canvas->whole[node]);
 	for (node = right - 1; node; node /= 2)
 		first = lower(first, canvas->whole[node]);
 	for (; left < right; left /= 2, right /= 2) {
 		if (left & 1)
-			first = lower(first, canvas->any[left++]);
+			first = lower(first, canvas->last[left++]);
 		if (right & 1)
-			first = lower(first, canvas->any[--right]);
+			first = lower(first, canvas->last[--right]);
 	}
 	return first;
 }
 
-/* Paint comes in rising order, so that whoever is there already has the lower index. */
 static void canvas_paint(struct canvas *canvas, size_t from, size_t to, uint32_t paint)
 {
 	size_t left = from + canvas->leaves, right = to + canvas->leaves, node;
 
-	for (node = left; node; node /= 2)
-		canvas->any[node] = lower(canvas->any[node], paint);
 	for (node = right - 1; node; node /= 2)
-		canvas->any[node] = lower(canvas->any[node], paint);
+		canvas->last[node] = lower(canvas->last[node], paint);
 	for (; left < right; left /= 2, right /= 2) {
 		if (left & 1) {
-			canvas->any[left] = lower(canvas->any[left], paint);
 			canvas->whole[left] = lower(canvas->whole[left], paint);
 			left++;
 		}
 		if (right & 1) {
 			right--;
-			canvas->any[right] = lower(canvas->any[right], paint);
 			canvas->whole[right] = lower(canvas->whole[right], paint);
 		}
 	}

@@ -78,6 +78,20 @@ static uint64_t pinned_by(const struct kvp_buffer *buffer, const struct kvp_spli
 	return pinned;
 }
 
+static int cannot_cut(const struct planner *planner, uint32_t position,
+		      const struct kvp_target *target, int err, struct kvp_error *error)
+{
+	const struct kvp_buffer *buffer = &planner->buffers[position];
+	const uint32_t index = planner->index[position];
+
+	return kvp_fail(error, err, KVP_PHASE_CHECK, index, target_name(planner, target),
+			"make the block smaller, or the buffer",
+			"buffer %" PRIu32 ": %" PRIu64 " bytes are to be cut at multiples of the"
+			" block of %" PRIu64 " bytes and of the page, but the device registers %"
+			PRIu64 " bytes at most", index, buffer->length, buffer->block,
+			target->max_length);
+}
+
 /* Count the chunks and pinned bytes of each target. */
 static int measure(const struct planner *planner, struct kvp_error *error)
 {
@@ -93,14 +107,7 @@ static int measure(const struct planner *planner, struct kvp_error *error)
 			int err = kvp_split(buffer, target->max_length, &split);
 
 			if (err)
-				return kvp_fail(error, err, KVP_PHASE_CHECK, planner->index[i],
-						target_name(planner, target),
-						"make the block smaller, or the buffer",
-						"buffer %" PRIu32 ": %" PRIu64
-						" bytes are to be cut at multiples of the block of %"
-						PRIu64 " bytes and of the page, but the device registers %"
-						PRIu64 " bytes at most", planner->index[i],
-						buffer->length, buffer->block, target->max_length);
+				return cannot_cut(planner, i, target, err, error);
 			target->chunks += split.chunks;
 			target->pinned += pinned_by(buffer, &split);
 		}
@@ -122,8 +129,8 @@ static int check_counts(const struct planner *planner, uint32_t *entries, struct
 					"%" PRIu32 " buffers need %" PRIu64
 					" registrations, the device has %" PRIu64,
 					planner->buffer_count, target->chunks, target->max_count);
-		/* Neither wraps: each is less than 2^64 / page, and there are fewer than 2^32. */
-		if (target->chunks > UINT32_MAX || total + target->chunks > UINT32_MAX)
+		/* It does not wrap: chunks are pages or larger, so there are less than 2^52. */
+		if (total + target->chunks > UINT32_MAX)
 			return kvp_fail(error, -ENOSPC, KVP_PHASE_CHECK, KVP_NONE, NULL,
 					"register fewer and larger buffers",
 					"the buffers need more than %" PRIu32 " registrations",

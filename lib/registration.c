@@ -99,30 +99,29 @@ static bool shares(const struct kvp_buffer *buffer, const struct kvp_chunk *chun
 	return start < other + chunk->length && other < start + buffer->length;
 }
 
-static const struct kvp_entry *quarantined(const struct kvp_registration *registration,
-					   const struct kvp_buffer *buffer)
+static bool quarantined(const struct kvp_registration *registration,
+			const struct kvp_buffer *buffer)
 {
 	uint32_t i;
 
 	for (i = 0; i < registration->count; i++)
 		if (registration->entries[i].quarantined &&
 		    shares(buffer, &registration->entries[i].chunk))
-			return &registration->entries[i];
-	return NULL;
+			return true;
+	return false;
 }
 
-static int refuse(const struct kvp_registration *registration, const struct kvp_entry *entry,
-		  const struct kvp_buffer *buffer, uint32_t index, struct kvp_error *error)
+/* Called with the lock held, so that no function of the caller may be called here. */
+static int refuse(const struct kvp_registration *registration, const struct kvp_buffer *buffer,
+		  uint32_t index, struct kvp_error *error)
 {
-	const struct kvp_registrar *registrar = registration->set.registrars[entry->registrar];
+	const struct kvp_error *why = &registration->quarantine;
 
-	return kvp_fail(error, -EBUSY, KVP_PHASE_CHECK, index,
-			kvp_registrar_device(registrar, entry->device),
+	return kvp_fail(error, -EBUSY, KVP_PHASE_CHECK, index, why->device,
 			"call kvp_unregister() for the registration that holds it",
 			"buffer %" PRIu32 ": %" PRIu64 " bytes at 0x%" PRIxPTR
 			" are quarantined by an earlier failure: %s (%d)", index, buffer->length,
-			(uintptr_t)buffer->addr, registration->quarantine.message,
-			-registration->quarantine.err);
+			(uintptr_t)buffer->addr, why->message, -why->err);
 }
 
 int kvp_registration_quarantine_check(struct kvp_ctx *ctx, const struct kvp_list *list,
@@ -139,16 +138,10 @@ int kvp_registration_quarantine_check(struct kvp_ctx *ctx, const struct kvp_list
 	pthread_mutex_lock(&ctx->lock);
 	for (i = 0; i < count && !err; i++) {
 		registration = ctx->registrations;
-		for (; registration && !err; registration = registration->next) {
-			const struct kvp_entry *entry;
-
-			/* Nothing is, nearly always: then no entry is looked at. */
-			if (!registration->quarantine.err)
-				continue;
-			entry = quarantined(registration, &buffers[i]);
-			if (entry)
-				err = refuse(registration, entry, &buffers[i], index[i], error);
-		}
+		/* None is in quarantine, nearly always: then no entry is looked at. */
+		for (; registration && !err; registration = registration->next)
+			if (registration->quarantine.err && quarantined(registration, &buffers[i]))
+				err = refuse(registration, &buffers[i], index[i], error);
 	}
 	pthread_mutex_unlock(&ctx->lock);
 	return err;

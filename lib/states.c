@@ -75,17 +75,16 @@ static bool covers(const struct kvp_registration *registration, const struct kvp
 		       by_identity);
 }
 
-/* Whether another registration of the context that was committed has the pool. */
-static bool in_force(const struct kvp_registration *self, const struct kvp_pool_ref *pool)
+/* Whether a registration that is in force has the pool. */
+static bool in_force(struct kvp_ctx *ctx, const struct kvp_pool_ref *pool)
 {
 	const struct kvp_registration *other;
 	bool found = false;
 
-	pthread_mutex_lock(&self->ctx->lock);
-	for (other = self->ctx->registrations; other && !found; other = other->next)
-		found = other->committed && !other->ending && other != self &&
-			covers(other, pool);
-	pthread_mutex_unlock(&self->ctx->lock);
+	pthread_mutex_lock(&ctx->lock);
+	for (other = ctx->registrations; other && !found; other = other->next)
+		found = other->committed && !other->ending && covers(other, pool);
+	pthread_mutex_unlock(&ctx->lock);
 	return found;
 }
 
@@ -111,7 +110,7 @@ static void end(const struct kvp_registration *registration, uint32_t count,
 
 		if (!pool->owned)
 			continue;
-		(void)set_state(registration, pool, in_force(registration, pool) ?
+		(void)set_state(registration, pool, in_force(registration->ctx, pool) ?
 				KVP_REGISTRATION_COMMITTED : state, NULL);
 	}
 }

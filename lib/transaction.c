@@ -27,12 +27,12 @@ static int check_registrars(struct kvp_registrar *const *registrars, uint32_t co
 			return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
 					"registrar %" PRIu32 " is NULL", i);
 		/* Twice the same would register every buffer twice at one device. */
-		for (j = 0; j < i; j++)
-			if (registrars[j] == registrars[i])
-				return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL,
-						"give each registrar once",
-						"registrars %" PRIu32 " and %" PRIu32 " are the same",
-						j, i);
+		for (j = 0; j < i && registrars[j] != registrars[i]; j++)
+			;
+		if (j < i)
+			return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL,
+					"give each registrar once",
+					"registrars %" PRIu32 " and %" PRIu32 " are the same", j, i);
 	}
 	return 0;
 }

@@ -46,7 +46,9 @@ static int fake_unregister(void *arg, uint32_t device, const struct kvp_chunk *c
 	log_call(fake, true, device, chunk);
 	if (cookie != chunk->addr)
 		abort();
-	if (++fake->unregister_calls == fake->fail_unregister)
+	fake->unregister_calls++;
+	if (fake->fail_unregister && fake->unregister_calls >= fake->fail_unregister &&
+	    fake->unregister_calls - fake->fail_unregister <= fake->fail_unregister_more)
 		return fake->unregister_ret;
 	fake->live--;
 	return 0;

@@ -20,7 +20,8 @@ struct fake_registrar {
 	int limits_ret;
 	unsigned int fail_register;	/* the k-th from 1 on; 0: none */
 	int register_ret;
-	unsigned int fail_unregister;
+	unsigned int fail_unregister;	/* and so many after it as well: */
+	unsigned int fail_unregister_more;
 	int unregister_ret;
 	bool nameless;
 	/* What happened. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What fake_kernel.c and fake_script.c share; tests include fake_kernel.h only. */
+/* What the files of the stand-in share; tests include fake_kernel.h only. */
 #ifndef FAKE_SCRIPT_H
 #define FAKE_SCRIPT_H
 
@@ -81,6 +81,10 @@ void fake_trouble(const char *format, ...) __attribute__((format(printf, 1, 2)))
 void fake_script_free(void);
 const char *step_name(const struct step *step);
 int fake_descriptor(void);
+/* Whether this call shall fail; sets errno. */
+bool fake_fails(enum fake_call call);
+/* The next step, when it is of that kind; else it is trouble, and errno is EIO. */
+struct step *step_take(enum step_kind kind, const char *what);
 /* Compare a request with the step, and note where its attributes stand. */
 void script_check_request(const struct step *step, const void *data, size_t size);
 /* Add the request's sequence and port to those of the messages. */

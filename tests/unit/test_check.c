@@ -156,10 +156,16 @@ static void straddling_buffers(void **state)
 	again->span.generation = 102;
 	again->pool_length = 8 * MIB;
 	assert_refused(&twice, -ERANGE, "straddle two mappings of pool 2", NULL);
-	/* Mappings that continue each other are one piece of memory. */
+	/* Pool 3 mapped from where pool 2 left off, in numbers. */
 	again->span.offset = 8 * MIB;
 	again->pool_length = 16 * MIB;
-	fake_world_forget_states();
+	again->span.id = 3;
+	assert_refused(&twice, -ERANGE, "straddle pools 2 and 3", NULL);
+	again->span.id = 2;
+	again->span.generation++;
+	assert_refused(&twice, -ERANGE, "straddle", NULL);
+	again->span.generation--;
+	/* Mappings that continue each other are one piece of memory. */
 	assert_int_equal(kvp_check(fake_world_ctx(), "kv", &twice, 1, NULL, NULL), 0);
 }
 
@@ -229,6 +235,10 @@ static void gravest_fault_wins(void **state)
 	pool->writable = 0;
 	anon = fake_world_map(FAKE_BASE + 16 * MIB, 6 * MIB, KVP_KIND_ANON);
 	assert_refused(&bad, -ENOTSUP, "6291456 of 16777216 bytes", NULL);
+	/* Also when the lesser one comes after it. */
+	fake_world_map(FAKE_BASE + 22 * MIB, 2 * MIB, KVP_KIND_POOL);
+	bad.length = 18 * MIB;
+	assert_refused(&bad, -ENOTSUP, "6291456 of 18874368 bytes", NULL);
 	anon->kind = KVP_KIND_UNMAPPED;
 	assert_refused(&bad, -EFAULT, "are not mapped", NULL);
 	bad.length = 4 * MIB;

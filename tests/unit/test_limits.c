@@ -157,7 +157,9 @@ static void never_cuts_a_block(void **state)
 	/* mooncake PR #3845 gives the lengths, #2017 the kind: a max_mr_size below them. */
 	static const uint64_t lengths[] = { 3779571220ULL, 998579896ULL, 2 * MIB, 12345678 };
 	static const uint64_t blocks[] = { 0, 1, 512, 4096, 6144, 65536, 72 * 1024, 147456, 99991 };
-	static const uint64_t limits[] = { 1 << 30, 512 << 20, (512 << 20) - 1, 409600001, 1 << 29 };
+	static const uint64_t limits[] = {
+		1 << 30, 512 << 20, (512 << 20) - 1, 409600001, 999 << 20,
+	};
 	unsigned int l, b, m;
 
 	(void)state;
@@ -205,6 +207,9 @@ static void block_larger_than_the_device_takes(void **state)
 	assert_int_equal(kvp_split(&buffer, 8 * MIB, &split), -EMSGSIZE);
 	assert_int_equal(kvp_split(&buffer, 16 * MIB, &split), 0);
 	assert_int_equal(split.chunks, 1);
+	/* And here what is left of it after 64 bits would pass for a page. */
+	buffer.block = UINT64_MAX / kvp_page_size() + 2;
+	assert_int_equal(kvp_split(&buffer, 8 * MIB, &split), -EMSGSIZE);
 	buffer.block = 0;
 	assert_int_equal(kvp_split(&buffer, kvp_page_size() - 1, &split), -EMSGSIZE);
 }

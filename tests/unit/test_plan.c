@@ -83,7 +83,8 @@ static void set_effective(struct __user_cap_data_struct *data)
 static void the_real_limit_counts_every_device(void **state)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct before[_LINUX_CAPABILITY_U32S_3], less[_LINUX_CAPABILITY_U32S_3];
+	struct __user_cap_data_struct before[_LINUX_CAPABILITY_U32S_3];
+	struct __user_cap_data_struct less[_LINUX_CAPABILITY_U32S_3];
 	const uint64_t size = 4 * kvp_page_size();
 	const struct kvp_buffer buffer = buffer_of(size, 0);
 	struct kvp_registrar *registrar = fake_registrar_new(&fakes[0], 2, 1);
@@ -211,7 +212,9 @@ static void block_that_must_not_be_cut(void **state)
 static void more_than_can_be_counted(void **state)
 {
 	const struct kvp_buffer buffer = buffer_of((uint64_t)1 << 44, 0);
+	const struct kvp_buffer half = buffer_of((uint64_t)1 << 43, 0);
 	struct kvp_registrar *registrar = fake_registrar_new(&fakes[0], 1, 0);
+	struct kvp_registrar *two = fake_registrar_new(&fakes[0], 2, 0);
 	struct kvp_error error = { 0 };
 
 	(void)state;
@@ -219,7 +222,10 @@ static void more_than_can_be_counted(void **state)
 	fakes[0].max_length = 4096;
 	assert_int_equal(try_register(&buffer, 1, &registrar, 1, &error), -ENOSPC);
 	assert_contains(error.message, "more than 4294967295 registrations");
+	/* 2^31 at each of two devices: neither alone is too many. */
+	assert_int_equal(try_register(&half, 1, &two, 1, &error), -ENOSPC);
 	kvp_registrar_free(registrar);
+	kvp_registrar_free(two);
 }
 
 static void limits_that_cannot_be_had(void **state)

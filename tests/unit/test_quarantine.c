@@ -174,6 +174,21 @@ static int register_range(uint64_t addr, uint64_t length, struct kvp_registratio
 	return err;
 }
 
+/* Several fail: all are kept, in their order, and the first failure is the error. */
+static void several_fail(void **state)
+{
+	(void)state;
+	assert_int_equal(do_register(), 0);
+	fail_unregister(2, -EBUSY);
+	fake.fail_unregister_more = 1;
+	assert_int_equal(do_unregister(), -EBUSY);
+	assert_int_equal(error.index, 2);
+	assert_int_equal(kvp_registration_count(registration), 2);
+	assert_int_equal(kvp_registration_entry(registration, 0)->index, 1);
+	assert_int_equal(kvp_registration_entry(registration, 1)->index, 2);
+	assert_int_equal(do_unregister(), 0);
+}
+
 /* rdma-core PR #824: memory went to a new owner while the device still had it. */
 static void quarantined_memory_is_not_used_again(void **state)
 {
@@ -196,6 +211,24 @@ static void quarantined_memory_is_not_used_again(void **state)
 	assert_int_equal(error.index, 1);
 	assert_int_equal(fake.register_calls, 10);
 	assert_int_equal(do_unregister(), 0);
+}
+
+/* The same for what a kvp_unregister() of a committed one left. */
+static void quarantined_by_unregister(void **state)
+{
+	struct kvp_registration *other = NULL;
+
+	(void)state;
+	assert_int_equal(do_register(), 0);
+	/* Before, the memory could be registered a second time. */
+	assert_int_equal(register_range(address(3), 4096, &other), 0);
+	assert_int_equal(kvp_unregister(fake_world_ctx(), &other, NULL), 0);
+	fail_unregister(1, -EBUSY);
+	assert_int_equal(do_unregister(), -EBUSY);
+	assert_int_equal(register_range(address(3), 4096, &other), -EBUSY);
+	assert_int_equal(do_unregister(), 0);
+	assert_int_equal(register_range(address(3), 4096, &other), 0);
+	assert_int_equal(kvp_unregister(fake_world_ctx(), &other, NULL), 0);
 }
 
 static void neighbours_of_the_quarantine_are_free(void **state)
@@ -222,6 +255,8 @@ int main(void)
 		quarantine_test(every_unregister_fails_once),
 		quarantine_test(states_of_an_unfinished_end),
 		quarantine_test(code_of_an_engine),
+		quarantine_test(several_fail),
+		quarantine_test(quarantined_by_unregister),
 		quarantine_test(quarantined_memory_is_not_used_again),
 		quarantine_test(neighbours_of_the_quarantine_are_free),
 	};

@@ -59,7 +59,10 @@ static int do_register(const struct kvp_list *list, const struct kvp_transaction
 
 static void every_chunk_of_every_buffer_everywhere(void **state)
 {
-	static const struct { uint32_t index, registrar, device; uint64_t offset, length; } wanted[] = {
+	static const struct {
+		uint32_t index, registrar, device;
+		uint64_t offset, length;
+	} wanted[] = {
 		{ 0, 0, 0, 0, 2 * MIB },
 		{ 0, 1, 0, 0, MIB }, { 0, 1, 0, MIB, MIB },
 		{ 0, 1, 1, 0, MIB }, { 0, 1, 1, MIB, MIB },
@@ -189,6 +192,27 @@ static void state_of_a_pool_in_two_registrations(void **state)
 	kvp_list_free(list);
 }
 
+/* One that could not be ended wholly is not in force, whatever is left of it. */
+static void state_beside_an_unfinished_end(void **state)
+{
+	struct kvp_registration *first = NULL, *second = NULL;
+	struct kvp_list *list = three();
+
+	(void)state;
+	assert_int_equal(do_register(list, NULL, &first, NULL), 0);
+	assert_int_equal(do_register(list, NULL, &second, NULL), 0);
+	fake_world_forget_states();
+	fakes[0].fail_unregister = 1;
+	fakes[0].unregister_ret = -EBUSY;
+	assert_int_equal(kvp_unregister(fake_world_ctx(), &first, NULL), -EBUSY);
+	assert_string_equal(fake_world_states(), "1:committed 2:committed");
+	fake_world_forget_states();
+	assert_int_equal(kvp_unregister(fake_world_ctx(), &second, NULL), 0);
+	assert_string_equal(fake_world_states(), "1:allocated 2:allocated");
+	assert_int_equal(kvp_unregister(fake_world_ctx(), &first, NULL), 0);
+	kvp_list_free(list);
+}
+
 /* Root may change every pool, and must not speak for those of other processes. */
 static void states_of_others_pools_are_left_alone(void **state)
 {
@@ -259,7 +283,8 @@ static void wrong_arguments(void **state)
 	assert_string_equal(error.message, "registrars 0 and 1 are the same");
 	assert_int_equal(kvp_register(ctx, "kv", list, missing, 2, NULL, &registration, &error),
 			 -EINVAL);
-	assert_int_equal(kvp_register(ctx, "kv", list, NULL, 1, NULL, &registration, NULL), -EINVAL);
+	assert_int_equal(kvp_register(ctx, "kv", list, NULL, 1, NULL, &registration, NULL),
+			 -EINVAL);
 	assert_int_equal(kvp_register(ctx, "kv", list, registrars, 0, NULL, &registration, NULL),
 			 -EINVAL);
 	assert_int_equal(kvp_register(ctx, "kv", list, registrars, 2, NULL, NULL, NULL), -EINVAL);
@@ -327,6 +352,7 @@ int main(void)
 		transaction_test(every_chunk_of_every_buffer_everywhere),
 		transaction_test(commit_is_called_once_after_all),
 		transaction_test(state_of_a_pool_in_two_registrations),
+		transaction_test(state_beside_an_unfinished_end),
 		transaction_test(states_of_others_pools_are_left_alone),
 		transaction_test(pool_that_ends_meanwhile),
 		transaction_test(wrong_arguments),

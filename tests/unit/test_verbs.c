@@ -85,7 +85,8 @@ static void read_only_drops_what_writes(void **state)
 
 	(void)state;
 	fake_world_pool(1, FAKE_BASE, 64 * MIB)->writable = 0;
-	assert_int_equal(register_one(registrar, MIB, KVP_BUFFER_READ_ONLY, &registration, NULL), 0);
+	assert_int_equal(register_one(registrar, MIB, KVP_BUFFER_READ_ONLY, &registration, NULL),
+			 0);
 	assert_int_equal(fake_verbs_call(0)->access,
 			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_RELAXED_ORDERING);
 	assert_int_equal(kvp_unregister(fake_world_ctx(), &registration, NULL), 0);
