@@ -20,7 +20,7 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fra
 
 LIB_SRC := $(wildcard lib/*.c)
 LIB_OBJ := $(LIB_SRC:lib/%.c=$(BUILD)/lib/%.o)
-LIB_HDR := lib/kvpool.h lib/internal.h $(wildcard uapi/*.h)
+LIB_HDR := $(wildcard lib/*.h uapi/*.h)
 TOOL_SRC := $(wildcard tools/*.c)
 TOOL_OBJ := $(TOOL_SRC:tools/%.c=$(BUILD)/tools/%.o)
 GUEST_SRC := $(wildcard tests/guest/test_*.c)

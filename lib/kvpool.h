@@ -466,6 +466,9 @@ struct kvp_buffer {
  * -ERANGE  straddles two pools, or passes the logical end of one
  * -EEXIST  the same range as an earlier buffer
  * -EADDRINUSE nested in, or overlapping, an earlier buffer; adjacent is allowed
+ *
+ * Overlap is judged by address: the same bytes of a pool mapped twice are two
+ * buffers. A NULL or empty domain is -EINVAL.
  */
 int kvp_check(struct kvp_ctx *ctx, const char *domain, const struct kvp_buffer *buffers,
 	      uint32_t count, int *results, struct kvp_error *error);
@@ -482,7 +485,11 @@ enum kvp_empty { KVP_EMPTY_REJECT, KVP_EMPTY_SKIP };
 struct kvp_list;
 
 int kvp_list_new(enum kvp_empty empty, struct kvp_list **list);
-/* -ENOMEM; -EINVAL a NULL address with a length, or an unknown flag. Empty buffers are taken. */
+/*
+ * Empty buffers are taken. -ENOMEM; -EINVAL a NULL address with a length, an
+ * unknown flag, or the list is sealed. A failure ends the list, since indices
+ * would shift: what is called next fails with the same error, as repeated.
+ */
 int kvp_list_add(struct kvp_list *list, const struct kvp_buffer *buffer);
 /*
  * End adding. With KVP_EMPTY_REJECT and empty buffers among those added:
@@ -574,9 +581,15 @@ struct kvp_transaction_options {
  * `error` keeps the first failure. The pools' registration state in the kernel
  * follows (REGISTERING, then COMMITTED or FAILED) for pools that the context owns.
  *
- * Errors of kvp_check(); -EDQUOT RLIMIT_MEMLOCK; -ENOSPC max_mr; -EMSGSIZE the
- * block is larger than max_mr_size; -EINVAL the list is not sealed or empty;
- * what a registrar returned (a positive code is -EREMOTEIO, the code is in the message).
+ * *registration is set to NULL at entry: one that is still held must be kept
+ * elsewhere first.
+ *
+ * Errors of kvp_check(); -EDQUOT RLIMIT_MEMLOCK; -ENOSPC max_mr, or more than
+ * 2^32 - 1 registrations; -EMSGSIZE the block is larger than max_mr_size;
+ * -EBUSY a buffer shares a byte with what is quarantined in this context;
+ * -EINVAL the list is not sealed or empty, or a registrar is given twice; what a
+ * registrar returned (a code that is no negative errno is -EREMOTEIO, and the
+ * code is in the message).
  */
 int kvp_register(struct kvp_ctx *ctx, const char *domain, const struct kvp_list *list,
 		 struct kvp_registrar *const *registrars, uint32_t count,
