@@ -53,6 +53,25 @@ static void test_events(void **state)
 	kvp_monitor_close(NULL);
 }
 
+/* The last attribute of a datagram need not be padded. */
+static void test_unaligned_event(void **state)
+{
+	struct kvp_monitor *monitor = monitor_open();
+
+	(void)state;
+	fake_events();
+	fake_datagram();
+	put_event(KVPOOL_CMD_POOL_CREATE_NTF, 5, 6);
+	fake_put(900, 1, "x");
+	fake_last()->nlmsg_len -= 3;
+	fake_cut(3);
+	fake_datagram();
+	put_event(KVPOOL_CMD_POOL_DESTROY_NTF, 5, 6);
+	assert_event(monitor, KVP_EVENT_CREATE, 5, 6);
+	assert_event(monitor, KVP_EVENT_DESTROY, 5, 6);
+	kvp_monitor_close(monitor);
+}
+
 static void assert_next_fails(struct kvp_monitor *monitor, int err, const char *message)
 {
 	struct kvp_error error;
@@ -155,6 +174,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fake_test(test_events),
+		fake_test(test_unaligned_event),
 		fake_test(test_lost_events),
 		fake_test(test_malformed_events),
 		fake_test(test_monitor_open_fails),

@@ -123,7 +123,9 @@ static void test_no_maps(void **state)
 	};
 	const struct fake_range range = { BASE, 2 * PAGE, segments, 2, 0 };
 	struct kvp_ctx *ctx = fake_ctx(true);
-	const char *const contents[] = { NULL, junk, "7f0000000000-7f0000001000\n", "\n" };
+	const char *const contents[] = { NULL, junk, "7f0000000000-7f0000001000\n", "\n",
+		/* Only a mapping behind both. */
+		"7f0000002000-7f0000003000 rw-s 0 fe:00 9 /other\n" };
 	char long_line[400];
 	struct seen seen;
 	size_t i;
@@ -355,6 +357,28 @@ static void test_nonsense(void **state)
 	kvp_close(ctx);
 }
 
+static void one_more(void *argument)
+{
+	((struct kvpool_resolve *)argument)->count++;
+}
+
+/* A full array and a count beyond it: nothing behind the array is looked at. */
+static void test_count_beyond(void **state)
+{
+	struct kvpool_segment segments[16];
+	const struct fake_range range = { BASE, 40 * PAGE, segments, 16, 0 };
+	struct kvp_ctx *ctx = fake_ctx(true);
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 16; i++)
+		segments[i] = pool(BASE + i * PAGE, PAGE, i + 1, 0);
+	fake_ioctl_resolve(&range);
+	fake_tamper(one_more);
+	assert_resolve_fails(ctx, BASE, 40 * PAGE, -EPROTO, "does not add up");
+	kvp_close(ctx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +389,7 @@ int main(void)
 		fake_test(test_stop),
 		fake_test(test_fails),
 		fake_test(test_nonsense),
+		fake_test(test_count_beyond),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
