@@ -167,7 +167,7 @@ int kvpool_file_open_fd(struct kvpool_pool *pool, bool write)
 		err = fd;
 		goto drop;
 	}
-	file = kvpool_inode_file(pool->inode, write ? O_RDWR : O_RDONLY);
+	file = kvpool_inode_file(pool, write ? O_RDWR : O_RDONLY);
 	if (IS_ERR(file)) {
 		err = PTR_ERR(file);
 		goto put_fd;

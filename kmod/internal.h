@@ -242,9 +242,9 @@ struct kvpool_pool *kvpool_vma_pool(struct vm_area_struct *vma);
 int kvpool_file_open_fd(struct kvpool_pool *pool, bool write);
 
 /* inode.c: the pseudo file system that holds the pools' inodes */
-struct inode *kvpool_inode_new(struct kvpool_pool *pool);
+struct inode *kvpool_inode_new(u64 mapped_length);
 void kvpool_inode_put(struct inode *inode);
-struct file *kvpool_inode_file(struct inode *inode, int flags);
+struct file *kvpool_inode_file(struct kvpool_pool *pool, int flags);
 
 /* node.c: class, device numbers, device nodes; sysfs.c: their attributes */
 extern const struct attribute_group *kvpool_node_groups[];

@@ -119,7 +119,7 @@ struct kvpool_pool *kvpool_pool_create(struct kvpool_session *session,
 				  pool->placement == KVPOOL_PLACEMENT_STRICT, extack);
 	if (err)
 		goto unreserve;
-	pool->inode = kvpool_inode_new(pool);
+	pool->inode = kvpool_inode_new(pool->mapped_length);
 	if (IS_ERR(pool->inode)) {
 		err = PTR_ERR(pool->inode);
 		pool->inode = NULL;
