@@ -239,7 +239,7 @@ void kvpool_session_disown(struct kvpool_pool *pool);
 extern const struct file_operations kvpool_pool_fops;
 
 struct kvpool_pool *kvpool_vma_pool(struct vm_area_struct *vma);
-int kvpool_file_open_fd(struct kvpool_pool *pool, bool write);
+struct file *kvpool_file_open(struct kvpool_pool *pool, bool write);
 
 /* inode.c: the pseudo file system that holds the pools' inodes */
 struct inode *kvpool_inode_new(u64 mapped_length);
