@@ -114,12 +114,17 @@ int kvpool_nl_pool_create_doit(struct sk_buff *skb, struct genl_info *info)
 	mutex_lock(&pool->lock);
 	err = kvpool_fill_pool(reply, pool);
 	mutex_unlock(&pool->lock);
-	kvpool_pool_put(pool);
 	/* The message has room for all of it: see NLMSG_GOODSIZE and KVPOOL_NAME_SIZE. */
-	if (WARN_ON_ONCE(err))
-		goto free_reply;
-	genlmsg_end(reply, header);
-	err = genlmsg_reply(reply, info);
+	if (WARN_ON_ONCE(err)) {
+		nlmsg_free(reply);
+	} else {
+		genlmsg_end(reply, header);
+		err = genlmsg_reply(reply, info);
+	}
+	/* A full receive buffer: nobody knows the pool, so nobody would end it. */
+	if (err)
+		kvpool_pool_destroy(pool, true, NULL);
+	kvpool_pool_put(pool);
 	fput(session);
 	return err;
 
