@@ -201,7 +201,7 @@ int kvpool_pool_set(struct kvpool_pool *pool, const struct kvpool_tags *tags, u3
 		    struct netlink_ext_ack *extack);
 int kvpool_pool_claim(struct kvpool_pool *pool, struct kvpool_session *session,
 		      struct netlink_ext_ack *extack);
-void kvpool_pool_disown(struct kvpool_pool *pool);
+void kvpool_pool_disown(struct kvpool_pool *pool, const struct kvpool_session *session);
 int kvpool_pool_add_file(struct kvpool_pool *pool, bool write);
 void kvpool_pool_drop_file(struct kvpool_pool *pool);
 void kvpool_pool_revoke(struct kvpool_pool *pool);
