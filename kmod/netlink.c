@@ -200,10 +200,14 @@ int kvpool_nl_pool_set_doit(struct sk_buff *skb, struct genl_info *info)
 		err = kvpool_pool_set(pool, &tags, registration, info->extack);
 	mutex_unlock(&pool->lock);
 	mutex_unlock(&kvpool_registry_lock);
-	if (err > 0)
-		err = kvpool_node_replace(pool);
-	if (!err)
+	if (err >= 0) {
+		/* The change is made, whether the node can be or not. */
 		kvpool_netlink_notify(KVPOOL_CMD_POOL_CHANGE_NTF, pool);
+		if (err)
+			err = kvpool_node_replace(pool);
+		if (err)
+			NL_SET_ERR_MSG_FMT(info->extack, "changed, but the node could not be made anew");
+	}
 	kvpool_pool_put(pool);
 put_session:
 	fput(session);

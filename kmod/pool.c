@@ -123,6 +123,7 @@ struct kvpool_pool *kvpool_pool_create(struct kvpool_session *session,
 	if (IS_ERR(pool->inode)) {
 		err = PTR_ERR(pool->inode);
 		pool->inode = NULL;
+		NL_SET_ERR_MSG_FMT(extack, "no memory for an inode");
 		goto release;
 	}
 	err = kvpool_node_add(pool);
