@@ -26,7 +26,8 @@ TOOL_OBJ := $(TOOL_SRC:tools/%.c=$(BUILD)/tools/%.o)
 GUEST_SRC := $(wildcard tests/guest/test_*.c)
 GUEST_BIN := $(GUEST_SRC:tests/guest/%.c=$(BUILD)/guest/%)
 GUEST_SUPPORT := $(filter-out $(GUEST_SRC),$(wildcard tests/guest/*.c))
-DEMO_SRC := $(wildcard examples/*.c)
+DEMO_SUPPORT := $(wildcard examples/lib*.c)
+DEMO_SRC := $(filter-out $(DEMO_SUPPORT),$(wildcard examples/*.c))
 DEMO_BIN := $(DEMO_SRC:examples/%.c=$(BUILD)/examples/%)
 
 SO := $(BUILD)/libkvpool.so.0
@@ -83,9 +84,10 @@ $(BUILD)/guest/%: tests/guest/%.c $(GUEST_SUPPORT) $(wildcard tests/guest/*.h) $
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -pthread -Ilib -Iuapi -o $@ $< $(GUEST_SUPPORT) \
 		-L$(BUILD) -lkvpool -libverbs -lmnl
 
-$(BUILD)/examples/%: examples/%.c $(wildcard examples/*.h) $(SO) $(BUILD)/libkvpool.so
+$(BUILD)/examples/%: examples/%.c $(DEMO_SUPPORT) $(wildcard examples/*.h) $(SO) $(BUILD)/libkvpool.so
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARN) -pthread -Ilib -o $@ $< -L$(BUILD) -lkvpool -libverbs
+	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARN) -pthread -Ilib -o $@ $< $(DEMO_SUPPORT) \
+		-L$(BUILD) -lkvpool -libverbs
 
 guest-tests: $(if $(wildcard lib/kvpool.map),$(GUEST_BIN) examples)
 examples: $(DEMO_BIN)
@@ -143,7 +145,7 @@ install-guest: module $(if $(wildcard lib/kvpool.map),install guest-tests)
 		$(DESTDIR)/usr/lib/modules/$(KRELEASE)/extra/kvpool.ko
 	install -d $(DESTDIR)/usr/lib/kvpool/tests $(DESTDIR)/usr/lib/kvpool/examples
 	-install -m 755 $(if $(wildcard lib/kvpool.map),$(GUEST_BIN)) $(wildcard tests/guest/*.sh) tests/guest/run-all $(DESTDIR)/usr/lib/kvpool/tests/
-	$(if $(DEMO_BIN),install -m 755 $(DEMO_BIN) $(DESTDIR)/usr/lib/kvpool/examples/)
+	$(if $(DEMO_BIN),install -m 755 $(DEMO_BIN) $(wildcard examples/*.sh) $(DESTDIR)/usr/lib/kvpool/examples/)
 
 clean:
 	rm -rf $(BUILD)

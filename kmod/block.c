@@ -63,7 +63,7 @@ int kvpool_blocks_alloc(struct kvpool_blocks *blocks, u32 count, u32 node, bool 
 
 	/* Page by page: the table of a 1 TiB pool is 4 MiB. */
 	blocks->pages = __vmalloc(array_size(count, sizeof(*blocks->pages)),
-				  GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+				  GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
 	if (!blocks->pages) {
 		NL_SET_ERR_MSG_FMT(extack, "no memory for a table of %u blocks", count);
 		return -ENOMEM;
@@ -140,12 +140,12 @@ void kvpool_blocks_release(struct kvpool_blocks *blocks)
 	u32 i;
 
 	for (i = 0; i < blocks->count && blocks->held; i++) {
+		cond_resched();
 		if (!blocks->pages[i] || kvpool_block_pinned(blocks, i))
 			continue;
 		put_page(blocks->pages[i]);
 		WRITE_ONCE(blocks->pages[i], NULL);
 		blocks->held--;
-		cond_resched();
 	}
 }
 

@@ -95,10 +95,14 @@ int kvpool_nl_pin_get_start(struct netlink_callback *cb)
 		return -ENOENT;
 	}
 	mutex_lock(&pool->lock);
-	if (!kvpool_may_open(pool, false))
+	if (!kvpool_may_open(pool, false)) {
+		NL_SET_ERR_MSG_FMT(cb->extack, "uid, gid and mode of the pool forbid it");
 		err = -EACCES;
-	else if (generation && nla_get_u64(generation) != pool->generation)
+	} else if (generation && nla_get_u64(generation) != pool->generation) {
+		NL_SET_ERR_MSG_FMT(cb->extack, "stale: pool %u has generation %llu now", pool->id,
+				   pool->generation);
 		err = -ESTALE;
+	}
 	mutex_unlock(&pool->lock);
 	if (err) {
 		kvpool_pool_put(pool);
@@ -118,14 +122,17 @@ int kvpool_nl_pin_get_done(struct netlink_callback *cb)
 static u32 next_run(struct kvpool_pool *pool, u32 *first)
 {
 	const struct kvpool_blocks *blocks = &pool->blocks;
-	u32 block = *first, count = 0;
+	u32 block, count = 0;
 
 	lockdep_assert_held(&pool->lock);
-	while (block < blocks->count && !kvpool_block_pinned(blocks, block))
-		block++;
-	*first = block;
-	for (; block < blocks->count && kvpool_block_pinned(blocks, block); block++)
-		count++;
+	for (block = *first; block < blocks->count; block++) {
+		if (kvpool_block_pinned(blocks, block))
+			count++;
+		else if (count)
+			break;
+		cond_resched();
+	}
+	*first = block - count;
 	return count;
 }
 

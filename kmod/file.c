@@ -148,37 +148,24 @@ const struct file_operations kvpool_pool_fops = {
 };
 
 /**
- * kvpool_file_open_fd - open a pool without its node
+ * kvpool_file_open - open a pool without its node
  * @pool: referenced by the caller
  * @write: for writing as well
  *
- * Return: a descriptor of the caller, close-on-exec, or an error.
+ * Return: a file, or an error.
  */
-int kvpool_file_open_fd(struct kvpool_pool *pool, bool write)
+struct file *kvpool_file_open(struct kvpool_pool *pool, bool write)
 {
 	struct file *file;
-	int fd, err;
+	int err;
 
 	err = kvpool_pool_add_file(pool, write);
 	if (err)
-		return err;
-	fd = get_unused_fd_flags(O_CLOEXEC);
-	if (fd < 0) {
-		err = fd;
-		goto drop;
-	}
-	file = kvpool_inode_file(pool->inode, write ? O_RDWR : O_RDONLY);
-	if (IS_ERR(file)) {
-		err = PTR_ERR(file);
-		goto put_fd;
-	}
-	file->private_data = pool;
-	fd_install(fd, file);
-	return fd;
-
-put_fd:
-	put_unused_fd(fd);
-drop:
-	kvpool_pool_drop_file(pool);
-	return err;
+		return ERR_PTR(err);
+	file = kvpool_inode_file(pool, write ? O_RDWR : O_RDONLY);
+	if (IS_ERR(file))
+		kvpool_pool_drop_file(pool);
+	else
+		file->private_data = pool;
+	return file;
 }

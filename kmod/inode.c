@@ -18,16 +18,18 @@
 static struct vfsmount *kvpool_mount;
 static int kvpool_mount_count;
 
-/* What /proc/PID/maps shows of a pool that was opened by id. */
+/*
+ * What /proc/PID/maps shows of a pool that was opened by id. Not asked of the
+ * pool: a path, such as one opened by O_PATH, outlives its file and the pool.
+ */
 static char *kvpool_dname(struct dentry *dentry, char *buffer, int size)
 {
-	struct kvpool_pool *pool = d_inode(dentry)->i_private;
-	char text[48];
-	int length = snprintf(text, sizeof(text), "kvpool:%u.%llu", pool->id, pool->generation) + 1;
+	const struct qstr *name = &dentry->d_name;
+	int length = name->len + 1;
 
 	if (length > size)
 		return ERR_PTR(-ENAMETOOLONG);
-	return memcpy(buffer + size - length, text, length);
+	return memcpy(buffer + size - length, name->name, length);
 }
 
 static const struct dentry_operations kvpool_dentry_ops = {
@@ -53,9 +55,9 @@ static struct file_system_type kvpool_fs = {
 
 /**
  * kvpool_inode_new - make the inode of a pool
- * @pool: has its mapped length; must outlive the inode
+ * @mapped_length: of the pool
  */
-struct inode *kvpool_inode_new(struct kvpool_pool *pool)
+struct inode *kvpool_inode_new(u64 mapped_length)
 {
 	struct inode *inode;
 	int err;
@@ -68,14 +70,13 @@ struct inode *kvpool_inode_new(struct kvpool_pool *pool)
 		simple_release_fs(&kvpool_mount, &kvpool_mount_count);
 		return inode;
 	}
-	inode->i_private = pool;
-	i_size_write(inode, pool->mapped_length);
+	i_size_write(inode, mapped_length);
 	return inode;
 }
 
 /**
  * kvpool_inode_put - undo kvpool_inode_new()
- * @inode: no file uses it any more
+ * @inode: no file uses it any more; paths to it may be left
  */
 void kvpool_inode_put(struct inode *inode)
 {
@@ -84,20 +85,24 @@ void kvpool_inode_put(struct inode *inode)
 }
 
 /**
- * kvpool_inode_file - open the inode
- * @inode: of a pool
+ * kvpool_inode_file - open the inode of a pool
+ * @pool: referenced, and the file is counted
  * @flags: O_RDONLY or O_RDWR
  *
- * The caller has counted the file in the pool and sets private_data.
+ * The caller sets private_data.
  */
-struct file *kvpool_inode_file(struct inode *inode, int flags)
+struct file *kvpool_inode_file(struct kvpool_pool *pool, int flags)
 {
+	struct inode *inode = pool->inode;
 	struct file *file;
+	char name[48];
+
+	snprintf(name, sizeof(name), "kvpool:%u.%llu", pool->id, pool->generation);
 
 	/* Closing the file drops both. */
 	ihold(inode);
 	__module_get(THIS_MODULE);
-	file = alloc_file_pseudo(inode, kvpool_mount, "", flags | O_CLOEXEC, &kvpool_pool_fops);
+	file = alloc_file_pseudo(inode, kvpool_mount, name, flags | O_CLOEXEC, &kvpool_pool_fops);
 	if (IS_ERR(file)) {
 		module_put(THIS_MODULE);
 		iput(inode);

@@ -201,7 +201,7 @@ int kvpool_pool_set(struct kvpool_pool *pool, const struct kvpool_tags *tags, u3
 		    struct netlink_ext_ack *extack);
 int kvpool_pool_claim(struct kvpool_pool *pool, struct kvpool_session *session,
 		      struct netlink_ext_ack *extack);
-void kvpool_pool_disown(struct kvpool_pool *pool);
+void kvpool_pool_disown(struct kvpool_pool *pool, const struct kvpool_session *session);
 int kvpool_pool_add_file(struct kvpool_pool *pool, bool write);
 void kvpool_pool_drop_file(struct kvpool_pool *pool);
 void kvpool_pool_revoke(struct kvpool_pool *pool);
@@ -239,12 +239,12 @@ void kvpool_session_disown(struct kvpool_pool *pool);
 extern const struct file_operations kvpool_pool_fops;
 
 struct kvpool_pool *kvpool_vma_pool(struct vm_area_struct *vma);
-int kvpool_file_open_fd(struct kvpool_pool *pool, bool write);
+struct file *kvpool_file_open(struct kvpool_pool *pool, bool write);
 
 /* inode.c: the pseudo file system that holds the pools' inodes */
-struct inode *kvpool_inode_new(struct kvpool_pool *pool);
+struct inode *kvpool_inode_new(u64 mapped_length);
 void kvpool_inode_put(struct inode *inode);
-struct file *kvpool_inode_file(struct inode *inode, int flags);
+struct file *kvpool_inode_file(struct kvpool_pool *pool, int flags);
 
 /* node.c: class, device numbers, device nodes; sysfs.c: their attributes */
 extern const struct attribute_group *kvpool_node_groups[];

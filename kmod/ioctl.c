@@ -3,6 +3,7 @@
  * One table for all ioctls: which nodes take a command, and the size of its
  * struct in the first version and now.
  */
+#include <linux/file.h>
 #include <linux/uaccess.h>
 
 #include "internal.h"
@@ -16,34 +17,43 @@ union argument {
 
 #define END(type, member)	offsetofend(struct type, member)
 
-static int resolve_ioctl(struct file *file, union argument *arg)
+static int resolve_ioctl(struct file *file, union argument *arg, struct file **opened)
 {
 	return kvpool_resolve(&arg->resolve);
 }
 
-static int open_ioctl(struct file *file, union argument *arg)
+static int open_ioctl(struct file *file, union argument *arg, struct file **opened)
 {
 	struct kvpool_open *open = &arg->open;
 	struct kvpool_pool *pool;
-	int fd;
+	int err = 0;
 
 	if (open->flags & ~KVPOOL_OPEN_WRITE)
 		return -EINVAL;
 	pool = kvpool_registry_find(open->id);
 	if (!pool)
 		return -ENOENT;
-	if (pool->generation != open->generation)
-		fd = -ESTALE;
-	else
-		fd = kvpool_file_open_fd(pool, open->flags & KVPOOL_OPEN_WRITE);
+	if (pool->generation != open->generation) {
+		err = -ESTALE;
+		goto put_pool;
+	}
+	open->fd = get_unused_fd_flags(O_CLOEXEC);
+	if (open->fd < 0) {
+		err = open->fd;
+		goto put_pool;
+	}
+	*opened = kvpool_file_open(pool, open->flags & KVPOOL_OPEN_WRITE);
+	if (IS_ERR(*opened)) {
+		err = PTR_ERR(*opened);
+		*opened = NULL;
+		put_unused_fd(open->fd);
+	}
+put_pool:
 	kvpool_pool_put(pool);
-	if (fd < 0)
-		return fd;
-	open->fd = fd;
-	return 0;
+	return err;
 }
 
-static int info_ioctl(struct file *file, union argument *arg)
+static int info_ioctl(struct file *file, union argument *arg, struct file **opened)
 {
 	struct kvpool_pool *pool = file->private_data;
 	struct kvpool_info *info = &arg->info;
@@ -76,7 +86,8 @@ static const struct {
 	unsigned int cmd;
 	bool control, pool;
 	size_t size, first_size;
-	int (*run)(struct file *file, union argument *arg);
+	/* A file that open.fd shall stand for goes into *opened. */
+	int (*run)(struct file *file, union argument *arg, struct file **opened);
 } commands[] = {
 	{ KVPOOL_IOC_RESOLVE, true, true, sizeof(struct kvpool_resolve),
 	  END(kvpool_resolve, resolved), resolve_ioctl },
@@ -96,6 +107,7 @@ long kvpool_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	bool control = file->f_op == &kvpool_control_fops;
 	void __user *user = (void __user *)arg;
+	struct file *opened = NULL;
 	union argument argument;
 	u32 size, i;
 	int err;
@@ -111,6 +123,9 @@ long kvpool_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return -EFAULT;
 	if (size < commands[i].first_size)
 		return -EINVAL;
+	/* No struct is so large; the kernel shall not read gigabytes of zeros. */
+	if (size > PAGE_SIZE)
+		return -E2BIG;
 	memset(&argument, 0, sizeof(argument));
 	err = copy_struct_from_user(&argument, commands[i].size, user, size);
 	if (err)
@@ -118,10 +133,19 @@ long kvpool_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	/* It may have changed between the two reads. */
 	argument.size = size;
 
-	err = commands[i].run(file, &argument);
+	err = commands[i].run(file, &argument, &opened);
 	if (err)
 		return err;
 	if (copy_to_user(user, &argument, min_t(size_t, size, commands[i].size)))
-		return -EFAULT;
-	return 0;
+		err = -EFAULT;
+	if (!opened)
+		return err;
+	/* Last: a descriptor whose number was not told is lost to its process. */
+	if (err) {
+		put_unused_fd(argument.open.fd);
+		fput(opened);
+	} else {
+		fd_install(argument.open.fd, opened);
+	}
+	return err;
 }

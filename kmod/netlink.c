@@ -114,12 +114,17 @@ int kvpool_nl_pool_create_doit(struct sk_buff *skb, struct genl_info *info)
 	mutex_lock(&pool->lock);
 	err = kvpool_fill_pool(reply, pool);
 	mutex_unlock(&pool->lock);
-	kvpool_pool_put(pool);
 	/* The message has room for all of it: see NLMSG_GOODSIZE and KVPOOL_NAME_SIZE. */
-	if (WARN_ON_ONCE(err))
-		goto free_reply;
-	genlmsg_end(reply, header);
-	err = genlmsg_reply(reply, info);
+	if (WARN_ON_ONCE(err)) {
+		nlmsg_free(reply);
+	} else {
+		genlmsg_end(reply, header);
+		err = genlmsg_reply(reply, info);
+	}
+	/* A full receive buffer: nobody knows the pool, so nobody would end it. */
+	if (err)
+		kvpool_pool_destroy(pool, true, NULL);
+	kvpool_pool_put(pool);
 	fput(session);
 	return err;
 
@@ -195,10 +200,14 @@ int kvpool_nl_pool_set_doit(struct sk_buff *skb, struct genl_info *info)
 		err = kvpool_pool_set(pool, &tags, registration, info->extack);
 	mutex_unlock(&pool->lock);
 	mutex_unlock(&kvpool_registry_lock);
-	if (err > 0)
-		err = kvpool_node_replace(pool);
-	if (!err)
+	if (err >= 0) {
+		/* The change is made, whether the node can be or not. */
 		kvpool_netlink_notify(KVPOOL_CMD_POOL_CHANGE_NTF, pool);
+		if (err)
+			err = kvpool_node_replace(pool);
+		if (err)
+			NL_SET_ERR_MSG_FMT(info->extack, "changed, but the node could not be made anew");
+	}
 	kvpool_pool_put(pool);
 put_session:
 	fput(session);

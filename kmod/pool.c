@@ -119,10 +119,11 @@ struct kvpool_pool *kvpool_pool_create(struct kvpool_session *session,
 				  pool->placement == KVPOOL_PLACEMENT_STRICT, extack);
 	if (err)
 		goto unreserve;
-	pool->inode = kvpool_inode_new(pool);
+	pool->inode = kvpool_inode_new(pool->mapped_length);
 	if (IS_ERR(pool->inode)) {
 		err = PTR_ERR(pool->inode);
 		pool->inode = NULL;
+		NL_SET_ERR_MSG_FMT(extack, "no memory for an inode");
 		goto release;
 	}
 	err = kvpool_node_add(pool);
@@ -221,13 +222,23 @@ int kvpool_pool_destroy(struct kvpool_pool *pool, bool force, struct netlink_ext
 
 /**
  * kvpool_pool_disown - the owner's session has closed
- * @pool: referenced; no longer in the session's list
+ * @pool: referenced
+ * @session: the session
  */
-void kvpool_pool_disown(struct kvpool_pool *pool)
+void kvpool_pool_disown(struct kvpool_pool *pool, const struct kvpool_session *session)
 {
 	bool orphaned = false, ended = false;
 
+	/* In one step: a claim in between would make an orphan of a pool that is owned. */
+	mutex_lock(&kvpool_registry_lock);
 	mutex_lock(&pool->lock);
+	if (pool->session != session) {
+		/* Destroyed meanwhile. */
+		mutex_unlock(&pool->lock);
+		mutex_unlock(&kvpool_registry_lock);
+		return;
+	}
+	kvpool_session_disown(pool);
 	if (pool->life == KVPOOL_LIFE_LIVE && pool->tags.lifetime == KVPOOL_LIFETIME_OWNER) {
 		if (pool->files)
 			orphaned = pool->orphan = true;
@@ -237,6 +248,7 @@ void kvpool_pool_disown(struct kvpool_pool *pool)
 	if (ended)
 		pool->life = KVPOOL_LIFE_DYING;
 	mutex_unlock(&pool->lock);
+	mutex_unlock(&kvpool_registry_lock);
 
 	if (ended) {
 		end(pool);
@@ -334,7 +346,7 @@ int kvpool_pool_set(struct kvpool_pool *pool, const struct kvpool_tags *tags, u3
  * @session: the new owner; the caller holds its file
  * @extack: gets the cause of a failure
  *
- * Return: 0, -ENODEV, -EACCES, -EINVAL or -EBUSY.
+ * Return: 0, -ENODEV, -EACCES, -EPERM, -EINVAL or -EBUSY.
  */
 int kvpool_pool_claim(struct kvpool_pool *pool, struct kvpool_session *session,
 		      struct netlink_ext_ack *extack)
@@ -349,6 +361,9 @@ int kvpool_pool_claim(struct kvpool_pool *pool, struct kvpool_session *session,
 	} else if (!kvpool_may_open(pool, true)) {
 		NL_SET_ERR_MSG_FMT(extack, "claiming takes read and write access to the pool");
 		err = -EACCES;
+	} else if (!kvpool_may_change(pool, session)) {
+		NL_SET_ERR_MSG_FMT(extack, "only the pool's uid or CAP_FOWNER may claim it");
+		err = -EPERM;
 	} else if (pool->tags.lifetime != KVPOOL_LIFETIME_PERSISTENT) {
 		NL_SET_ERR_MSG_FMT(extack, "only a persistent pool can be claimed");
 		err = -EINVAL;

@@ -90,8 +90,10 @@ int kvpool_registry_reserve(struct kvpool_pool *pool, struct netlink_ext_ack *ex
 	err = xa_alloc_cyclic(&pools, &pool->id, NULL, XA_LIMIT(1, KVPOOL_ID_MAX), &next_id,
 			      GFP_KERNEL);
 	if (err < 0) {
-		NL_SET_ERR_MSG_FMT(extack, "no id is left: %u pools exist", KVPOOL_ID_MAX);
-		err = err == -EBUSY ? -ENOSPC : err;
+		if (err == -EBUSY) {
+			NL_SET_ERR_MSG_FMT(extack, "no id is left: %u pools exist", KVPOOL_ID_MAX);
+			err = -ENOSPC;
+		}
 		goto unlock;
 	}
 	err = 0;

@@ -70,11 +70,10 @@ static int control_release(struct inode *inode, struct file *file)
 	mutex_lock(&kvpool_registry_lock);
 	while ((pool = list_first_entry_or_null(&session->pools, struct kvpool_pool,
 						session_link))) {
-		kvpool_session_disown(pool);
 		kvpool_pool_get(pool);
 		mutex_unlock(&kvpool_registry_lock);
 
-		kvpool_pool_disown(pool);
+		kvpool_pool_disown(pool, session);
 		kvpool_pool_put(pool);
 		cond_resched();
 		mutex_lock(&kvpool_registry_lock);

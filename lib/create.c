@@ -198,6 +198,8 @@ KVP_EXPORT int kvp_pool_claim(struct kvp_ctx *ctx, uint32_t id, uint64_t generat
 	kvp_pool_close(pool);
 	if (err == -EBUSY)
 		advice = "end the session that owns it (kvpoolctl list shows its process)";
+	else if (err == -EPERM)
+		advice = "let the pool's uid claim it, or give the pool to this user (kvpoolctl set)";
 	else if (err == -EINVAL)
 		advice = "only a pool of lifetime persistent can be claimed";
 	return kvp_ask_fail(error, err, &reply, advice,

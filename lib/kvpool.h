@@ -246,7 +246,8 @@ int kvp_pool_open_fd(struct kvp_ctx *ctx, int fd, struct kvp_pool **pool, struct
 /*
  * Make this context the owner of a persistent pool whose session has ended,
  * and open it for reading and writing. -EBUSY another live session owns it;
- * -EINVAL its lifetime is owner; otherwise as kvp_pool_open().
+ * -EINVAL its lifetime is owner; -EPERM the caller is neither the pool's uid nor
+ * has CAP_FOWNER; otherwise as kvp_pool_open().
  */
 int kvp_pool_claim(struct kvp_ctx *ctx, uint32_t id, uint64_t generation, struct kvp_pool **pool,
 		   struct kvp_error *error);

@@ -14,7 +14,8 @@
  *
  * Errors that mean the same everywhere:
  *  ENOTTY      the command is unknown on this node
- *  E2BIG       the struct is larger than the kernel's and the rest is not zero
+ *  E2BIG       the struct is larger than the kernel's and the rest is not zero,
+ *              or it is larger than a page
  *  EINVAL      the size is smaller than the first version, a reserved member
  *              or an unknown flag is not zero, or a value is out of range
  *  EFAULT      an address of the caller can't be read or written
