@@ -213,7 +213,7 @@ has "the error" "$reply" "private anonymous memory"
 step "... and the registration of target and draft is refused before anything is registered."
 ask_fails rank0 register-mmap
 say "rank0: $reply"
-has "the error" "$reply" "phase check, buffer 1"
+has "the error" "$reply" "phase check: buffer 1"
 has "the error" "$reply" "private anonymous memory"
 is "memory regions of rank0" "$(mrs_of rank0)" 0
 is "pinned blocks of its pools" "$(pins target-0 draft-0)" 0
@@ -232,7 +232,7 @@ step "Rank 1's fourth registration fails: the three before it are undone in reve
 ask_fails rank1 "register-failing 4"
 say "rank1: ${reply#*: }"
 is "rank1" "${reply%%: *}" "calls=4 undone=3 reverse=yes left=none pinned=40 then=0"
-has "the first error" "$reply" "phase register, buffer 1, device rxe1"
+has "the first error" "$reply" "phase register, device rxe1: buffer 1"
 has "the first error" "$reply" "Cannot allocate memory (12)"
 is "memory regions of rank1" "$(mrs_of rank1)" 0
 is "pinned blocks of its pools" "$(pins target-1 draft-1)" 0
@@ -298,7 +298,7 @@ is "rank0's draft is its own" "$reply" yes
 step "Empty state buffers (sglang PR 35689): 42 of 294 are named, or left out of the list."
 out=$(as_user ./state_buffers rxe1) || fail "state_buffers ended with $?"
 while read -r line; do say "$line"; done <<<"$out"
-has "the refusal" "$out" "rejected empty=42 first=6: phase list, buffer 6"
+has "the refusal" "$out" "rejected empty=42 first=6: phase list: 42 of 294"
 has "the rest" "$out" "registered count=252 aligned=252"
 
 step "A rank that owns its pool itself registers it, and shares it with the store."

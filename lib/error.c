@@ -127,10 +127,6 @@ KVP_EXPORT int kvp_error_format(const struct kvp_error *error, char *text, size_
 		line_add(&line, "%sphase %s", between, kvp_phase_name(error->phase));
 		between = ", ";
 	}
-	if (error->index != KVP_NONE) {
-		line_add(&line, "%sbuffer %" PRIu32, between, error->index);
-		between = ", ";
-	}
 	if (error->device[0]) {
 		line_add(&line, "%sdevice %s", between, error->device);
 		between = ", ";

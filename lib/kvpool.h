@@ -71,7 +71,7 @@ enum kvp_phase {
 
 /*
  * What a failure was. `err` is negative, as the call returned it. `message`
- * names the cause with its numbers, `advice` what to do about it; neither ends
+ * names the cause with its numbers and the buffer, `advice` what to do about it; neither ends
  * in a full stop or a newline. `index` is the caller's index of the buffer
  * (that of the list as it was built, empty buffers counted), `device` the
  * registrar's name for the device, empty where there is none. `repeated` is
@@ -92,8 +92,8 @@ struct kvp_error {
 const char *kvp_phase_name(enum kvp_phase phase);
 
 /*
- * One line: "phase register, buffer 17, device rxe0: MESSAGE: Cannot allocate
- * memory (12); ADVICE". Writes at most `size` bytes with the NUL; returns the
+ * One line: "phase register, device rxe0: MESSAGE: Cannot allocate memory (12);
+ * ADVICE". Writes at most `size` bytes with the NUL; returns the
  * length that the whole line has, as snprintf does.
  */
 int kvp_error_format(const struct kvp_error *error, char *text, size_t size);

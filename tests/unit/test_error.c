@@ -89,10 +89,10 @@ static void test_format(void **state)
 
 	(void)state;
 	kvp_fail(&error, -ENOMEM, KVP_PHASE_REGISTER, 17, "rxe0", "raise it", "MESSAGE");
-	assert_line(&error, "phase register, buffer 17, device rxe0: MESSAGE: "
+	assert_line(&error, "phase register, device rxe0: MESSAGE: "
 		    "Cannot allocate memory (12); raise it");
 	error.repeated = 1;
-	assert_line(&error, "an earlier failure, phase register, buffer 17, device rxe0: MESSAGE: "
+	assert_line(&error, "an earlier failure, phase register, device rxe0: MESSAGE: "
 		    "Cannot allocate memory (12); raise it");
 	kvp_fail(&error, -ENOENT, KVP_PHASE_CONNECT, KVP_NONE, NULL, NULL, "can't open it");
 	assert_line(&error, "phase connect: can't open it: No such file or directory (2)");
@@ -106,7 +106,7 @@ static void test_format(void **state)
 	strcpy(error.advice, "go");
 	assert_line(&error, "go");
 	kvp_fail(&error, -12345, KVP_PHASE_UNDO, 0, NULL, NULL, "x");
-	assert_line(&error, "phase undo, buffer 0: x: Unknown error 12345 (12345)");
+	assert_line(&error, "phase undo: x: Unknown error 12345 (12345)");
 	kvp_fail(&error, -2147483647 - 1, KVP_PHASE_UNDO, 0, NULL, NULL, "x");
 	assert_true(kvp_error_format(&error, NULL, 0) > 0);
 }
@@ -114,7 +114,7 @@ static void test_format(void **state)
 /* As snprintf: the length is that of the whole line, however little fits. */
 static void test_format_cut(void **state)
 {
-	static const char line[] = "phase check, buffer 3: M: Invalid argument (22); A";
+	static const char line[] = "phase check: M: Invalid argument (22); A";
 	char text[sizeof(line) + 8];
 	struct kvp_error error;
 	size_t size;
