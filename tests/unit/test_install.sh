@@ -59,7 +59,7 @@ verdict "a C program links shared" compile gcc shared "$root/every.c" $(config -
 verdict "and runs" env LD_LIBRARY_PATH="$root/usr/lib" "$root/shared"
 verdict "a C++ program links shared" compile g++ shared++ "$root/every.cc" $(config --libs libkvpool)
 verdict "a C program links static" compile gcc static "$root/every.c" "$root/usr/lib/libkvpool.a" \
-	$(config --static --libs kvpool | tr ' ' '\n' | grep -v '^-lkvpool$')
+	$(config --static --libs libkvpool | tr ' ' '\n' | grep -v '^-lkvpool$')
 verdict "and runs without the shared library" "$root/static"
 verdict "the tool runs" env LD_LIBRARY_PATH="$root/usr/lib" "$root/usr/bin/kvpoolctl" --version
 exit $failed
