@@ -18,8 +18,12 @@
  *    hands out say to whom they belong and for how long.
  *  - Thread-safety: functions on different handles may run at once. One
  *    struct kvp_ctx and one struct kvp_pool may be used by several threads;
- *    a buffer list, a transaction or a registration by one thread at a time.
+ *    a buffer list, a registration or a monitor by one thread at a time.
+ *    Requests of one context run one after another: create large pools from a
+ *    context of its own when others must not wait.
  *    Freeing a handle while another thread uses it is the caller's error.
+ *  - Any call that asks the kernel may also return -EPROTO (an answer that makes
+ *    no sense: module and library don't fit), -ENOBUFS, -EMFILE or -ENOMEM.
  *  - After fork() the child may use the mappings it inherited; for anything
  *    else it must open a context of its own.
  */
@@ -269,7 +273,7 @@ uint64_t kvp_pool_length(const struct kvp_pool *pool);
 /*
  * Map the whole pool, shared, at an address of the kernel's choice that
  * allows 2 MiB entries. Mapped once a handle: a second call gives the same
- * address. The mapping belongs to the handle and ends with it.
+ * address, and may add write access. The mapping belongs to the handle and ends with it.
  *
  * -EACCES write asked for, and the descriptor is read only
  * -ENODEV the pool was destroyed
@@ -278,7 +282,10 @@ uint64_t kvp_pool_length(const struct kvp_pool *pool);
 int kvp_pool_map(struct kvp_pool *pool, enum kvp_access access, void **addr, struct kvp_error *error);
 int kvp_pool_unmap(struct kvp_pool *pool);
 
-/* Ask the kernel what the pool is now. */
+/*
+ * Ask the kernel what the pool is now. -EACCES: its uid, gid and mode don't let
+ * the caller open it, though a descriptor was passed to it.
+ */
 int kvp_pool_query(struct kvp_pool *pool, struct kvp_pool_info *info, struct kvp_error *error);
 
 /* The same by identity (generation 0: any) or by name, without opening. */
