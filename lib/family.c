@@ -14,7 +14,7 @@ struct found {
 static int take_group(const struct nlattr *entry, struct found *found)
 {
 	const struct nlattr *table[CTRL_ATTR_MCAST_GRP_MAX + 1];
-	char name[GENL_NAMSIZ];
+	char name[GENL_NAMSIZ] = "";
 	uint32_t group;
 	int err;
 

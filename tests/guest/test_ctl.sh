@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # kvpoolctl against the module, as an operator uses it.
+# shellcheck disable=SC2154 # coproc sets NAME_PID
 work=$(mktemp -d)
 trap 'rm -rf "$work"; kill $(jobs -p) 2>/dev/null' EXIT
 failed=0
