@@ -4,7 +4,8 @@
 
 #include "transaction.h"
 
-static const char *register_advice(const struct kvp_registrar *registrar, int err)
+static const char *register_advice(const struct kvp_registrar *registrar,
+				   const struct kvp_chunk *chunk, int err)
 {
 	if (!registrar->verbs)
 		return NULL;
@@ -15,6 +16,9 @@ static const char *register_advice(const struct kvp_registrar *registrar, int er
 	case -EOPNOTSUPP:
 		return "check that the device has all of the access flags";
 	case -EFAULT:
+		/* They pin for writing whatever the access asked for. */
+		if (chunk->flags & KVP_BUFFER_READ_ONLY)
+			return "kernels before 6.2 register no memory that is mapped read only: map it with KVP_ACCESS_WRITE";
 		return "check that the memory is still mapped with the access asked for";
 	default:
 		return NULL;
@@ -33,7 +37,7 @@ static int fail_call(const struct kvp_registration *registration, const struct k
 	int err = kvp_returned(ret, &foreign);
 
 	advice = undo ? "do not use this memory before kvp_unregister() has succeeded" :
-			register_advice(registrar, err);
+			register_advice(registrar, &entry->chunk, err);
 	if (foreign)
 		return kvp_fail(error, err, phase, entry->index, device, advice,
 				"buffer %" PRIu32 ": can't %s %" PRIu64 " bytes at 0x%" PRIxPTR

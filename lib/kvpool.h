@@ -447,7 +447,11 @@ int kvp_resolve(struct kvp_ctx *ctx, const void *addr, uint64_t length,
 
 /* -------------------------------------------------------------- buffers */
 
-/* Needs of a buffer, also the access that a registration gives. */
+/*
+ * Needs of a buffer, also the access that a registration gives. A kernel before
+ * 6.2 pins for writing all the same: there a read-only buffer can be registered
+ * when it is mapped writable, and is -EFAULT from the device otherwise.
+ */
 #define KVP_BUFFER_READ_ONLY	(1U << 0)	/* no local or remote write */
 
 struct kvp_buffer {
