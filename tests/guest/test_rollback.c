@@ -69,7 +69,8 @@ static int faulty_register(void *arg, uint32_t device, const struct kvp_chunk *c
 	return 0;
 }
 
-static int faulty_unregister(void *arg, uint32_t device, const struct kvp_chunk *chunk, void *cookie)
+static int faulty_unregister(void *arg, uint32_t device, const struct kvp_chunk *chunk,
+			     void *cookie)
 {
 	struct faulty *faulty = arg;
 	const uint32_t place = place_of(chunk, device);
