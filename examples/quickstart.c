@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* quickstart DEVICE: a pool, mapped, and registered with an RDMA device. */
+/* A pool, mapped, and registered with the first RDMA device. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,24 +15,12 @@ static int failed(const char *what, const struct kvp_error *error)
 	return 1;
 }
 
-/* The first device when `name` is NULL. */
-static struct ibv_pd *open_device(const char *name)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL), **at = list;
-	struct ibv_context *context;
-
-	while (at && *at && name && strcmp(ibv_get_device_name(*at), name))
-		at++;
-	context = at && *at ? ibv_open_device(*at) : NULL;
-	if (list)
-		ibv_free_device_list(list);
-	return context ? ibv_alloc_pd(context) : NULL;
-}
-
-int main(int argc, char **argv)
+int main(void)
 {
 	struct kvp_pool_options options = KVP_INIT(struct kvp_pool_options);
-	struct ibv_pd *pd = open_device(argc > 1 ? argv[1] : NULL);
+	struct ibv_device **devices = ibv_get_device_list(NULL);
+	struct ibv_context *device = devices && *devices ? ibv_open_device(*devices) : NULL;
+	struct ibv_pd *pd = device ? ibv_alloc_pd(device) : NULL;
 	struct kvp_registration *registration;
 	struct kvp_registrar *registrar;
 	struct kvp_buffer buffer = { 0 };
@@ -43,7 +31,7 @@ int main(int argc, char **argv)
 	struct ibv_mr *mr;
 
 	if (!pd)
-		return fprintf(stderr, "quickstart: can't open the RDMA device\n"), 1;
+		return fprintf(stderr, "quickstart: no RDMA device\n"), 1;
 	if (kvp_open(NULL, &ctx, &error))
 		return failed("open", &error);
 	options.domain = "kv";
@@ -74,5 +62,8 @@ int main(int argc, char **argv)
 	kvp_registrar_free(registrar);
 	kvp_pool_close(pool);
 	kvp_close(ctx);
+	ibv_dealloc_pd(pd);
+	ibv_close_device(device);
+	ibv_free_device_list(devices);
 	return 0;
 }

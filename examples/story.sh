@@ -163,7 +163,7 @@ free_before=$(free_kib)
 say "free memory: $((free_before / 1024)) MiB"
 
 step "The quick start of the manual: one pool, mapped and registered by one program."
-out=$(as_user ./quickstart rxe0) || fail "quickstart ended with $?"
+out=$(as_user ./quickstart) || fail "quickstart ended with $?"
 has "quickstart" "$out" "registered 67108864 bytes"
 say "$out"
 becomes "pools when it has ended" 0 stat_of pools
