@@ -2,6 +2,8 @@
 #include "guest.h"
 
 #include <grp.h>
+#include <infiniband/verbs.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -284,6 +286,110 @@ long shell_number(const char *format, ...)
 	CHECK(f && fgets(line, sizeof(line), f));
 	pclose(f);
 	return atol(line);
+}
+
+pid_t partner(void (*run)(int line), int *line)
+{
+	int ends[2];
+	pid_t pid;
+
+	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		close(ends[0]);
+		run(ends[1]);
+		_exit(0);
+	}
+	close(ends[1]);
+	*line = ends[0];
+	return pid;
+}
+
+void put_bytes(int line, const void *bytes, size_t size)
+{
+	CHECK(send(line, bytes, size, MSG_NOSIGNAL) == (ssize_t)size);
+}
+
+void get_bytes(int line, void *bytes, size_t size)
+{
+	CHECK(recv(line, bytes, size, MSG_WAITALL) == (ssize_t)size);
+}
+
+void tell(int line)
+{
+	char byte = 0;
+
+	PUT(line, byte);
+}
+
+void await(int line)
+{
+	char byte;
+
+	GET(line, byte);
+}
+
+void kill_now(pid_t pid)
+{
+	CHECK(!kill(pid, SIGKILL));
+	EQUAL(wait_child(pid), 128 + SIGKILL);
+}
+
+static __thread sigjmp_buf after_bus;
+
+static void on_bus(int number)
+{
+	(void)number;
+	siglongjmp(after_bus, 1);
+}
+
+bool can_read(const void *addr)
+{
+	struct sigaction action = { .sa_handler = on_bus };
+
+	CHECK(!sigaction(SIGBUS, &action, NULL));
+	if (sigsetjmp(after_bus, 1))
+		return false;
+	(void)*(const volatile char *)addr;
+	return true;
+}
+
+struct ibv_mr *pin(void *addr, size_t length)
+{
+	struct ibv_device **devices = ibv_get_device_list(NULL);
+	struct ibv_context *context = NULL;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+
+	CHECK(devices);
+	for (int i = 0; devices[i] && !context; i++)
+		if (!strcmp(ibv_get_device_name(devices[i]), "rxe0"))
+			context = ibv_open_device(devices[i]);
+	ibv_free_device_list(devices);
+	CHECK(context);
+	pd = ibv_alloc_pd(context);
+	CHECK(pd);
+	mr = ibv_reg_mr(pd, addr, length, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
+			IBV_ACCESS_REMOTE_WRITE);
+	if (!mr) {
+		int err = errno;
+
+		ibv_dealloc_pd(pd);
+		ibv_close_device(context);
+		errno = err;
+	}
+	return mr;
+}
+
+void unpin(struct ibv_mr *mr)
+{
+	struct ibv_context *context = mr->context;
+	struct ibv_pd *pd = mr->pd;
+
+	CHECK(!ibv_dereg_mr(mr));
+	CHECK(!ibv_dealloc_pd(pd));
+	CHECK(!ibv_close_device(context));
 }
 
 void become(uid_t uid, gid_t gid)

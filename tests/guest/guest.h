@@ -50,6 +50,15 @@ _Noreturn void case_skip(const char *format, ...) __attribute__((format(printf, 
 		FAIL("the error does not say \"%s\": \"%s\"; \"%s\"", part, \
 		     last_error.message, last_error.advice); } while (0)
 
+/*
+ * Wait for what comes true on its own time: the reaper looks at pins every second,
+ * and a dead process gives things back after it was waited for.
+ */
+#define UNTIL(what) \
+	do { for (int n_ = 0; !(what); n_++) { \
+		if (n_ == 1000) FAIL("not within 10 s: %s", #what); \
+		usleep(10000); } } while (0)
+
 extern struct kvp_error last_error;
 
 void run_case(const char *name, void (*run)(void));
@@ -84,6 +93,26 @@ int take_fd(int socket);
 int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Number that a shell command prints. */
 long shell_number(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/*
+ * Fork a process to talk with: the child runs `run(line)` and exits with 0, *line
+ * is the parent's end. It outlives its parent, and ends with the case at the latest.
+ */
+pid_t partner(void (*run)(int line), int *line);
+/* Send and take a value over such a line; the case fails when the other end is gone. */
+void put_bytes(int line, const void *bytes, size_t size);
+void get_bytes(int line, void *bytes, size_t size);
+#define PUT(line, value) put_bytes(line, &(value), sizeof(value))
+#define GET(line, value) get_bytes(line, &(value), sizeof(value))
+/* The other end has come to the same place. */
+void tell(int line);
+void await(int line);
+/* End a process by SIGKILL, and wait for it. */
+void kill_now(pid_t pid);
+/* Read a byte; false: SIGBUS. Any thread. */
+bool can_read(const void *addr);
+/* A memory region of rxe0 over these bytes, or NULL with errno. Undo by unpin(). */
+struct ibv_mr *pin(void *addr, size_t length);
+void unpin(struct ibv_mr *mr);
 /* Become this user, without groups beside its own, for good. */
 void become(uid_t uid, gid_t gid);
 
