@@ -144,7 +144,6 @@ const struct file_operations kvpool_pool_fops = {
 	.get_unmapped_area	= thp_get_unmapped_area,
 	.unlocked_ioctl		= kvpool_ioctl,
 	.compat_ioctl		= compat_ptr_ioctl,
-	.llseek			= no_llseek,
 };
 
 /**

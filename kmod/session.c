@@ -91,5 +91,4 @@ const struct file_operations kvpool_control_fops = {
 	.release	= control_release,
 	.unlocked_ioctl	= kvpool_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
-	.llseek		= no_llseek,
 };
