@@ -47,9 +47,9 @@ static char *pool_devnode(kvpool_devnode_device *dev, umode_t *mode, kuid_t *uid
 {
 	struct kvpool_pool *pool = dev_get_drvdata(dev);
 
-	/* On removal only the name is asked for. */
+	/* On removal only the name is asked for. A mode of 0 means the default to devtmpfs. */
 	if (mode)
-		*mode = pool->tags.mode;
+		*mode = pool->tags.mode | S_IFCHR;
 	if (uid)
 		*uid = pool->tags.uid;
 	if (gid)
