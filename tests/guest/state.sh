@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
 # What must be the same after a test as before it; sourced by run-all.
 
@@ -21,6 +22,9 @@ state_counts() {
 	for kind in pd cq qp mr cm_id; do
 		echo "$kind $(rdma resource show "$kind" | grep -c 'comm [^[]')"
 	done
+	# What a test leaves running belongs to process 1 then. Zombies are not
+	# running, they only wait to be collected.
+	echo "left running $(ps -o stat=,comm= --ppid 1 | awk '$1 !~ /^Z/ { print $2 }' | sort | paste -sd' ')"
 	echo "mounts $(grep -c kvpool /proc/mounts)"
 }
 

@@ -1,43 +1,58 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# initrd.sh KERNEL-FOLDER: print a folder with initrd.img: busybox, the modules
-# that the tests need with all they depend on, and the first init.
+# initrd.sh KERNEL-FOLDER: print a folder that holds
+#   initrd.img   busybox, the first init and the modules that it needs
+#   modules/     all modules that the tests need, with all they depend on
 set -euo pipefail
+# shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
-need cpio gzip modprobe depmod
 
-kernel=$1
-release=$(cat "$kernel/release")
-busybox=$(command -v busybox) || fail "busybox is not installed" "run tests/install-deps"
-
-# Those before the line are loaded by the first init, in this order.
+# Loaded by the first init, in this order.
 boot_modules=(virtio_pci virtio_blk squashfs overlay)
-later_modules=(ib_uverbs rdma_rxe rdma_ucm crc32_generic dummy veth ib_uverbs_support
-	nfnetlink tun)
+# A name that a kernel has not, or has built in, gives no file.
+other_modules=(ib_uverbs ib_uverbs_support rdma_ucm rdma_cm rdma_rxe crc32_generic
+	dummy veth tun nfnetlink hwpoison_inject)
 
-# shellcheck disable=SC2317
-build() {
-	local root=$1/root module file
-	mkdir -p "$root"/{bin,dev,proc,sys,new,ro,rw,lower} "$root/lib/modules/$release"
-	cp "$busybox" "$root/bin/busybox"
-	cp "$kernel/modules/$release"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$release/"
-	mkdir "$1/base"
-	mkdir -p "$1/base/lib"
-	ln -s "$kernel/modules" "$1/base/lib/modules"
-	for module in "${boot_modules[@]}" "${later_modules[@]}"; do
-		# A name that this kernel has not, or has built in, gives no file.
-		modprobe -d "$1/base" -S "$release" --show-depends "$module" 2>/dev/null || true
-	done | awk '$1 == "insmod" { print $2 }' | awk '!seen[$0]++' >"$1/files"
+# copy_modules KERNEL FOLDER NAME...: to FOLDER/RELEASE, with their dependencies.
+copy_modules() {
+	local kernel=$1 to=$2 base=$2/base release module file
+	shift 2
+	release=$(cat "$kernel/release")
+	mkdir -p "$to/$release" "$base/lib"
+	ln -s "$kernel/modules" "$base/lib/modules"
+	cp "$kernel/modules/$release"/modules.{order,builtin,builtin.modinfo} "$to/$release/"
+	for module; do
+		modprobe -d "$base" -S "$release" --show-depends "$module" 2>/dev/null || true
+	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' >"$to/files"
 	while read -r file; do
-		file=${file#"$1/base"}
-		mkdir -p "$root$(dirname "$file")"
-		cp "$kernel${file#/lib}" "$root$file"
-	done <"$1/files"
+		module=${file#"$base/lib/modules/"}
+		mkdir -p "$to/$(dirname "$module")"
+		cp "$file" "$to/$module"
+	done <"$to/files"
+	rm -r "$base" "$to/files"
+}
+
+# build KERNEL FOLDER
+build() {
+	local kernel=$1 root=$2/root release
+	release=$(cat "$kernel/release")
+	mkdir -p "$root"/{bin,dev,proc,sys,new,ro,rw,lib/modules}
+	cp "$(command -v busybox)" "$root/bin/busybox"
+	copy_modules "$kernel" "$root/lib/modules" "${boot_modules[@]}"
 	depmod -b "$root" "$release"
 	echo "${boot_modules[@]}" >"$root/boot-modules"
 	install -m 755 "$vm_dir/init" "$root/init"
-	(cd "$root" && find . | cpio --quiet -o -H newc | gzip -1) >"$1/initrd.img"
-	rm -rf "$root" "$1/base" "$1/files"
+	(cd "$root" && find . | cpio --quiet -o -H newc | gzip -1) >"$2/initrd.img"
+	rm -r "$root"
+	copy_modules "$kernel" "$2/modules" "${boot_modules[@]}" "${other_modules[@]}"
 }
-key=$( { cat "$vm_dir/initrd.sh" "$vm_dir/init" "$kernel/release"; basename "$kernel"; } | hash_of)
-cached "initrd-$key" build
+
+if [ "${1-}" = --build ]; then
+	shift
+	build "$@"
+	exit
+fi
+need busybox cpio gzip modprobe depmod
+kernel=$1
+key=$( { cat "$vm_dir/initrd.sh" "$vm_dir/init"; basename "$kernel"; } | hash_of)
+cached "initrd-$key" "$0" --build "$kernel"

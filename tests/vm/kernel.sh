@@ -7,39 +7,45 @@
 #   modules/  lib/modules of the kernel
 #   suite     Debian suite that fits it
 set -euo pipefail
+# shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# From the packages of this machine's own release.
+# fetch SUITE RELEASE VERSION FOLDER: fill the folder from a stock package.
+fetch() {
+	local suite=$1 release=$2 version=$3
+	cd "$4"
+	apt-get -o APT::Sandbox::User=root download -qq "linux-image-$release=$version" ||
+		fail "no package linux-image-$release $version" \
+			"run tests/install-deps --update, which moves the headers on"
+	dpkg-deb -x ./linux-image-*.deb image
+	mv "image/boot/vmlinuz-$release" vmlinuz
+	# The package makes the list of dependencies when it is installed.
+	depmod -b image "$release"
+	mv image/lib/modules modules
+	rm -rf image ./*.deb
+	echo "$release" >release
+	echo "$suite" >suite
+	ln -s "/usr/src/linux-headers-$release" build
+}
+
+# stock SUITE LINE: the kernel of the headers that this machine has installed.
 stock() {
-	local package release version
-	need dpkg-deb apt-get
+	local suite=$1 line=$2 package release version
+	need dpkg-deb apt-get depmod
 	package=$(dpkg-query -f '${Depends}' -W linux-headers-amd64 2>/dev/null) ||
 		fail "linux-headers-amd64 is not installed" "run tests/install-deps"
 	release=${package#linux-headers-}
 	release=${release%% *}
-	version=$(dpkg-query -f '${Version}' -W "linux-headers-$release")
-	[ -d "/lib/modules/$release/build" ] || [ -d "/usr/src/linux-headers-$release" ] ||
+	[[ $release == "$line".* ]] ||
+		fail "this machine's headers are $release" "kernel $line needs Debian $suite"
+	[ -d "/usr/src/linux-headers-$release" ] ||
 		fail "no headers for $release" "run tests/install-deps"
-
-	# shellcheck disable=SC2317
-	build() {
-		cd "$1"
-		apt-get -o APT::Sandbox::User=root download -qq "linux-image-$release=$version"
-		dpkg-deb -x ./linux-image-*.deb image
-		mv "image/boot/vmlinuz-$release" vmlinuz
-		# The package makes the list of dependencies when it is installed.
-		depmod -b image "$release"
-		mv image/lib/modules modules
-		rm -rf image ./*.deb
-		echo "$release" >release
-		. /etc/os-release
-		echo "$VERSION_CODENAME" >suite
-		ln -s "/usr/src/linux-headers-$release" build
-	}
-	cached "kernel-$release-$version" build
+	version=$(dpkg-query -f '${Version}' -W "linux-headers-$release")
+	cached "kernel-$release-$version" "$0" --fetch "$suite" "$release" "$version"
 }
 
 case ${1-} in
-6.1) stock ;;
+--fetch) shift; fetch "$@" ;;
+6.1) stock bookworm 6.1 ;;
 *) fail "unknown kernel '${1-}'" "known: 6.1" ;;
 esac

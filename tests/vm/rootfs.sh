@@ -3,40 +3,52 @@
 # rootfs.sh SUITE [PACKAGE...]: print a folder with rootfs.squashfs, a Debian
 # userland with what the tests need and the packages named.
 set -euo pipefail
+# shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
-need mmdebstrap mksquashfs
 
-suite=$1
-shift
-packages=(bash iproute2 kmod procps util-linux mount rdma-core ibverbs-providers
-	ibverbs-utils libibverbs1 libmnl0 libjson-c5 numactl strace "$@")
+base_packages=(bash iproute2 kmod procps util-linux mount rdma-core ibverbs-providers
+	ibverbs-utils libibverbs1 libmnl0 libjson-c5 numactl strace)
 
-# The mirror that this machine's own apt uses for its release.
+# The mirror that this machine's own apt uses for Debian itself. It holds every
+# suite, also one that this machine does not use.
 mirror() {
-	apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' \
-		'Created-By: Packages' |
-		awk -v suite="$suite" '$2 == suite && $3 == "main" { print $1; exit }'
+	# shellcheck disable=SC2016
+	apt-get indextargets --format '$(REPO_URI) $(LABEL) $(COMPONENT)' 'Created-By: Packages' |
+		awk '$2 == "Debian" && $3 == "main" && !found++ { print $1 }'
 }
 
-# shellcheck disable=SC2317
+# build SUITE PACKAGE,... FOLDER
 build() {
-	local from
+	local suite=$1 packages=$2 root=$3/root tar=$3/root.tar from
 	from=$(mirror)
-	[ -n "$from" ] || fail "no apt source for $suite" "add one to this machine's apt sources"
-	mmdebstrap --quiet --variant=apt --include="$(IFS=,; echo "${packages[*]}")" \
+	[ -n "$from" ] || fail "apt knows no Debian mirror" "run apt-get update"
+	# With --include and no apt inside: the host's apt resolves and unpacks.
+	mmdebstrap --quiet --variant=essential --include="$packages" \
+		--aptopt='Acquire::Languages "none"' \
 		--dpkgopt=path-exclude='/usr/share/doc/*' --dpkgopt=path-exclude='/usr/share/man/*' \
 		--dpkgopt=path-exclude='/usr/share/locale/*' \
-		"$suite" "$1/root.tar" "$from"
-	mkdir "$1/root"
-	tar -C "$1/root" -xf "$1/root.tar" --exclude='./dev/*' --exclude='./var/lib/apt/lists/*' \
+		"$suite" "$tar" "$from"
+	# By way of an archive: in this folder nothing is ever mounted, so that
+	# removing what a killed build left cannot reach into the host's /dev.
+	mkdir "$root"
+	tar -C "$root" -xf "$tar" --exclude='./dev/*' --exclude='./var/lib/apt/lists/*' \
 		--exclude='./var/cache/apt/*'
-	groupadd -R "$1/root" -r kvpool
-	useradd -R "$1/root" -M -u 1000 -s /bin/bash alice
-	useradd -R "$1/root" -M -u 1001 -s /bin/bash bob
-	usermod -R "$1/root" -aG kvpool alice
-	mkdir -p "$1/root/payload"
-	mksquashfs "$1/root" "$1/rootfs.squashfs" -comp lzo -quiet -no-progress
-	rm -rf "$1/root" "$1/root.tar"
+	groupadd -R "$root" -r kvpool
+	useradd -R "$root" -m -u 1000 -s /bin/bash alice
+	useradd -R "$root" -m -u 1001 -s /bin/bash bob
+	usermod -R "$root" -aG kvpool alice
+	mksquashfs "$root" "$3/rootfs.squashfs" -comp lzo -quiet -no-progress
+	rm -rf "$root" "$tar"
 }
-key=$( { echo "$suite" "${packages[@]}"; cat "$vm_dir/rootfs.sh"; } | hash_of)
-cached "rootfs-$suite-$key" build
+
+if [ "${1-}" = --build ]; then
+	shift
+	build "$@"
+	exit
+fi
+need mmdebstrap mksquashfs
+suite=$1
+shift
+packages=$(printf '%s\n' "${base_packages[@]}" "$@" | LC_ALL=C sort -u | paste -sd,)
+key=$( { echo "$suite" "$packages"; cat "$vm_dir/rootfs.sh"; } | hash_of)
+cached "rootfs-$suite-$key" "$0" --build "$suite" "$packages"
