@@ -34,11 +34,11 @@ state_memory() {
 }
 
 # What the kernel complains of, but not that a netlink message had a bad form:
-# any user can send one, and the tests do; nor that the
-# emulated machine is slow, or that a dummy interface has no speed.
+# any user can send one, and the tests do; nor that the emulated machine is
+# slow, or that a dummy interface has no speed.
 state_log() {
 	dmesg --level=emerg,alert,crit,err,warn |
-		grep -vE "netlink: .*(invalid length|bytes leftover)|__nla_validate_parse: .* suppressed|hrtimer: interrupt took|speed is unknown, defaulting"
+		grep -vE "netlink: .*(invalid length|bytes leftover)|validate_(nla|parse): .* suppressed|hrtimer: interrupt took|speed is unknown, defaulting"
 }
 
 # state_save; state_check prints what differs, and nothing when nothing does.
