@@ -79,7 +79,8 @@ static umode_t pool_attr_mode(struct kobject *kobj, struct attribute *attr, int 
 {
 	struct kvpool_pool *pool = dev_get_drvdata(kobj_to_dev(kobj));
 
-	return pool->tags.mode & 0444;
+	/* None at all would hide the file, from root too. The uid may set the mode anyway. */
+	return (pool->tags.mode & 0444) ?: 0400;
 }
 
 static const struct attribute_group pool_group = {

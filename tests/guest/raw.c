@@ -32,8 +32,11 @@ static void take_text(struct raw *raw, const struct nlmsghdr *message)
 
 static void take_answer(struct raw *raw, const struct nlmsghdr *message)
 {
+	CHECK(message->nlmsg_len <= sizeof(raw->last));
+	memcpy(raw->last, message, message->nlmsg_len);
 	memset(raw->attrs, 0, sizeof(raw->attrs));
-	mnl_attr_parse(message, sizeof(struct genlmsghdr), take_attribute, raw->attrs);
+	mnl_attr_parse((const void *)raw->last, sizeof(struct genlmsghdr), take_attribute,
+		       raw->attrs);
 }
 
 /* Reads until an acknowledgement or the end of a dump. */

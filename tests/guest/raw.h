@@ -16,7 +16,8 @@ struct raw {
 	char request[8192];
 	/* Of the last answer: its attributes, and the text of the acknowledgement. */
 	const struct nlattr *attrs[KVPOOL_A_POOL_MAX + 1];
-	char answer[65536];
+	char last[8192];
+	char answer[65536];	/* what was received at last, the acknowledgement too */
 	char text[256];
 };
 

@@ -44,7 +44,7 @@ state_memory() {
 state_log() {
 	dmesg --level=emerg,alert,crit,err,warn | grep -vE \
 		-e 'rdma_rxe: .*Unable to pin memory region' \
-		-e 'netlink: .*(invalid length|bytes leftover)|__nla_validate_parse: .* suppressed' \
+		-e 'netlink: .*(invalid length|bytes leftover)|validate_(nla|parse): .* suppressed' \
 		-e 'hrtimer: interrupt took|speed is unknown, defaulting'
 }
 
