@@ -34,11 +34,11 @@ SO := $(BUILD)/libkvpool.so.0
 LIB := $(SO) $(BUILD)/libkvpool.so $(BUILD)/libkvpool.a $(BUILD)/libkvpool.pc
 TOOL := $(BUILD)/kvpoolctl
 
-.PHONY: all module lib tools unit-tests guest-tests examples test demo bench check clean \
+.PHONY: all module lib tools unit-tests guest-tests examples test demo check clean \
 	install install-guest install-module
 .DELETE_ON_ERROR:
 
-all: module $(if $(wildcard lib/kvpool.map),lib tools)
+all: module lib tools
 
 # A copy for each kernel, so that objects of two kernels never mix.
 KRELEASE := $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
@@ -89,7 +89,7 @@ $(BUILD)/examples/%: examples/%.c $(DEMO_SUPPORT) $(wildcard examples/*.h) $(SO)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARN) -pthread -Ilib -o $@ $< $(DEMO_SUPPORT) \
 		-L$(BUILD) -lkvpool -libverbs
 
-guest-tests: $(if $(wildcard lib/kvpool.map),$(GUEST_BIN) examples)
+guest-tests: $(GUEST_BIN) examples
 examples: $(DEMO_BIN)
 
 # Unit tests: the library and the tool with sanitizers, the kernel and verbs
@@ -140,12 +140,12 @@ install-module: module
 	install -D -m 644 $(KBUILD_DIR)/kvpool.ko \
 		$(DESTDIR)/lib/modules/$(KRELEASE)/extra/kvpool.ko
 
-install-guest: module $(if $(wildcard lib/kvpool.map),install guest-tests)
+install-guest: module install guest-tests
 	install -D -m 644 $(KBUILD_DIR)/kvpool.ko \
 		$(DESTDIR)/usr/lib/modules/$(KRELEASE)/extra/kvpool.ko
 	install -d $(DESTDIR)/usr/lib/kvpool/tests $(DESTDIR)/usr/lib/kvpool/examples
-	-install -m 755 $(if $(wildcard lib/kvpool.map),$(GUEST_BIN)) $(wildcard tests/guest/*.sh) tests/guest/run-all $(DESTDIR)/usr/lib/kvpool/tests/
-	$(if $(DEMO_BIN),install -m 755 $(DEMO_BIN) $(wildcard examples/*.sh) $(DESTDIR)/usr/lib/kvpool/examples/)
+	install -m 755 $(GUEST_BIN) $(wildcard tests/guest/*.sh) tests/guest/run-all $(DESTDIR)/usr/lib/kvpool/tests/
+	install -m 755 $(DEMO_BIN) $(wildcard examples/*.sh) $(DESTDIR)/usr/lib/kvpool/examples/
 
 clean:
 	rm -rf $(BUILD)
