@@ -24,7 +24,8 @@ say() { printf '      %s\n' "$*"; }
 
 fail() {
 	trap '' EXIT
-	[ ${#pid[@]} = 0 ] || kill -KILL "${pid[@]}" 2>/dev/null
+	# Waited for, or the shell reports each as killed.
+	[ ${#pid[@]} = 0 ] || { kill -KILL "${pid[@]}"; wait "${pid[@]}"; } 2>/dev/null
 	rm -rf "$dir"
 	echo "story: failed at step $step: $*"
 	exit 1
