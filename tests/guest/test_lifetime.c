@@ -687,7 +687,7 @@ static void pinned_block_is_not_reused(void)
 	unpin(mr);
 	UNTIL(!stats(ctx).dying);
 	/* Once unpinned they come back, so they were looked for in the right way. */
-	UNTIL(seen_again(ctx, frames, 32 * BLOCK));
+	UNTIL(seen_again(ctx, frames, stats(ctx).available / 10 * 9 / BLOCK * BLOCK));
 }
 
 static long free_kib(void)
