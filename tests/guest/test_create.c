@@ -2,8 +2,10 @@
 /* What can be created, what can't and why, and that nothing is left of what can't. */
 #include "guest.h"
 
+#include <linux/mempolicy.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 static struct kvp_pool_options options_of(uint64_t length)
@@ -318,36 +320,44 @@ static double now(void)
 }
 
 /*
- * Holds nearly all memory in pages that compaction leaves alone, and frees a
- * part of each 2 MiB: there is enough, and no block of it.
+ * Holds nearly all memory of a node in pages that compaction leaves alone, and
+ * frees a part of each 2 MiB: there is enough, and no block of it.
  */
 static void fragmented(void)
 {
 	struct kvp_ctx *ctx = open_ctx();
-	struct kvp_pool_options options = options_of(200 * MIB);
-	uint64_t length = (meminfo("MemAvailable:") - 100 * MIB) / BLOCK * BLOCK;
+	struct kvp_pool_options options = options_of(BLOCK);
 	int fd = memfd_create("fragments", MFD_CLOEXEC);
+	unsigned long node1 = 2;
 	struct kvp_pool *pool;
+	uint64_t length;
 	double start;
 	char *held;
 
+	need_two_nodes();
 	if (access("/proc/sys/vm/compact_unevictable_allowed", W_OK))
 		case_skip("the kernel has no compact_unevictable_allowed");
-	EQUAL(shell("echo 0 >/proc/sys/vm/compact_unevictable_allowed"), 0);
+	EQUAL(shell("echo 0 >/proc/sys/vm/compact_unevictable_allowed; "
+		    "echo 3 >/proc/sys/vm/drop_caches"), 0);
+	length = (node_bytes(1, "MemFree") - 100 * MIB) / BLOCK * BLOCK;
 	CHECK(fd >= 0 && !ftruncate(fd, (off_t)length));
 	held = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	CHECK(held != MAP_FAILED && !mlock(held, length));
-	CHECK(stats(ctx).available < 200 * MIB);
+	CHECK(held != MAP_FAILED);
+	CHECK(!syscall(SYS_mbind, held, length, MPOL_BIND, &node1, 64, 0) && !mlock(held, length));
+	CHECK(node_bytes(1, "MemFree") < 200 * MIB);
 	for (uint64_t offset = 0; offset < length; offset += BLOCK)
 		CHECK(!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
 				 512 << 10));
 	/* Half of what there is: much more than the blocks that may be left over. */
-	options.length = stats(ctx).available / 2;
-	CHECK(options.length > 200 * MIB);
+	options.length = node_bytes(1, "MemFree") / 2;
+	CHECK(options.length > 150 * MIB);
 
+	options.has_node = 1;
+	options.node = 1;
+	options.placement = KVP_PLACEMENT_STRICT;
 	start = now();
 	REFUSED(-ENOMEM, ctx, &options);
-	SAYS("no free 2 MiB block (fragmented?) at block");
+	SAYS("no free 2 MiB block on node 1 at block");
 	CHECK(now() - start < 60);
 	CHECK(!munmap(held, length) && !close(fd));
 	EQUAL(create(ctx, &options, &pool), 0);
