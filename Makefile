@@ -59,7 +59,7 @@ $(BUILD)/lib/%.o: lib/%.c $(LIB_HDR)
 
 $(SO): $(LIB_OBJ) lib/kvpool.map
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread -Wl,-soname,libkvpool.so.0 -Wl,-z,defs \
-		-Wl,--version-script=lib/kvpool.map -o $@ $(LIB_OBJ) -libverbs -lmnl
+		-Wl,--version-script=lib/kvpool.map -o $@ $(LIB_OBJ) -libverbs -lmnl -lz
 
 $(BUILD)/libkvpool.so: $(SO)
 	ln -sf libkvpool.so.0 $@
@@ -110,7 +110,7 @@ $(BUILD)/unit/%.o: %.c $(LIB_HDR) $(wildcard lib/*.h tools/*.h tests/unit/*.h)
 $(BUILD)/unit/test_%: $(BUILD)/unit/tests/unit/test_%.o $(UNIT_OBJ)
 	$(CC) $(SANITIZE) -pthread -o $@ $< \
 		$(patsubst %.c,$(BUILD)/unit/%.o,$(LIB_SRC) $(UNIT_SUPPORT) $(UNIT_EXTRA_test_$*)) \
-		$(UNIT_WRAPS) -lcmocka -lmnl -libverbs $(UNIT_LIBS_test_$*)
+		$(UNIT_WRAPS) -lcmocka -lmnl -libverbs -lz $(UNIT_LIBS_test_$*)
 
 unit-tests: $(UNIT_BIN)
 

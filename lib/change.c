@@ -2,6 +2,8 @@
 /* Changing and ending pools. */
 #include <inttypes.h>
 
+#include <stdlib.h>
+
 #include "netlink.h"
 
 #define SET_ALL (KVP_SET_ROLE | KVP_SET_LABEL | KVP_SET_RANK | KVP_SET_LIFETIME | KVP_SET_UID | \
@@ -30,6 +32,22 @@ static const char *advice_of(int err, const char *busy)
 	}
 }
 
+static void forget_created(struct kvp_ctx *ctx, uint32_t id, uint64_t generation)
+{
+	struct kvp_created **at, *created = NULL;
+
+	pthread_mutex_lock(&ctx->lock);
+	for (at = &ctx->created; *at; at = &(*at)->next) {
+		if ((*at)->id == id && (*at)->generation == generation) {
+			created = *at;
+			*at = created->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&ctx->lock);
+	free(created);
+}
+
 KVP_EXPORT int kvp_pool_destroy(struct kvp_ctx *ctx, uint32_t id, uint64_t generation, int force,
 				struct kvp_error *error)
 {
@@ -50,6 +68,7 @@ KVP_EXPORT int kvp_pool_destroy(struct kvp_ctx *ctx, uint32_t id, uint64_t gener
 					      "with force"),
 				    "destroy pool %" PRIu32 " of generation %" PRIu64, id,
 				    generation);
+	forget_created(ctx, id, generation);
 	return 0;
 }
 

@@ -81,14 +81,26 @@ KVP_EXPORT int kvp_open(const struct kvp_options *given, struct kvp_ctx **result
 		return err;
 	}
 	ctx->family = family.id;
+	err = kvp_log_init(&ctx->log, options.journal_dir, error);
+	if (err) {
+		kvp_close(ctx);
+		return err;
+	}
 	*result = ctx;
 	return 0;
 }
 
 KVP_EXPORT void kvp_close(struct kvp_ctx *ctx)
 {
+	struct kvp_created *created;
+
 	if (!ctx)
 		return;
+	kvp_log_free(&ctx->log);
+	while ((created = ctx->created)) {
+		ctx->created = created->next;
+		free(created);
+	}
 	kvp_nl_close(&ctx->nl);
 	close(ctx->control);
 	pthread_mutex_destroy(&ctx->lock);

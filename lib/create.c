@@ -2,6 +2,7 @@
 /* Creating pools, and taking over those that a session left behind. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 
 #include "netlink.h"
@@ -126,6 +127,26 @@ static int create_failed(struct kvp_ctx *ctx, int err, const struct kvp_pool_opt
 			    options->length, options->domain, node);
 }
 
+/* Pools are kept track of only where there is a journal that may name them. */
+static int created_new(const struct kvp_ctx *ctx, struct kvp_created **created)
+{
+	*created = ctx->log.on ? calloc(1, sizeof(**created)) : NULL;
+	return ctx->log.on && !*created ? -ENOMEM : 0;
+}
+
+static void created_add(struct kvp_ctx *ctx, struct kvp_created *created,
+			const struct kvp_pool_info *info)
+{
+	if (!created)
+		return;
+	created->id = info->id;
+	created->generation = info->generation;
+	pthread_mutex_lock(&ctx->lock);
+	created->next = ctx->created;
+	ctx->created = created;
+	pthread_mutex_unlock(&ctx->lock);
+}
+
 KVP_EXPORT int kvp_pool_create(struct kvp_ctx *ctx, const struct kvp_pool_options *given,
 			       struct kvp_pool **result, struct kvp_error *error)
 {
@@ -133,6 +154,7 @@ KVP_EXPORT int kvp_pool_create(struct kvp_ctx *ctx, const struct kvp_pool_option
 	struct kvp_pool_info info = { 0 };
 	struct kvp_request request;
 	struct kvp_reply reply;
+	struct kvp_created *created;
 	struct kvp_pool *pool;
 	int err;
 
@@ -147,9 +169,14 @@ KVP_EXPORT int kvp_pool_create(struct kvp_ctx *ctx, const struct kvp_pool_option
 		err = kvp_need_write(ctx, error);
 	if (err)
 		return err;
-	pool = kvp_pool_new(ctx);
-	if (!pool)
+	/* All memory first: nothing to undo when there is none. */
+	if (created_new(ctx, &created))
 		return kvp_no_memory(error, KVP_PHASE_REQUEST);
+	pool = kvp_pool_new(ctx);
+	if (!pool) {
+		free(created);
+		return kvp_no_memory(error, KVP_PHASE_REQUEST);
+	}
 
 	kvp_ask_start(ctx, &request, KVPOOL_CMD_POOL_CREATE);
 	kvp_request_u32(&request, KVPOOL_A_POOL_SESSION_FD, (uint32_t)ctx->control);
@@ -160,9 +187,11 @@ KVP_EXPORT int kvp_pool_create(struct kvp_ctx *ctx, const struct kvp_pool_option
 	else
 		err = kvp_pool_attach(pool, info.id, info.generation, KVP_ACCESS_WRITE, error);
 	if (!err) {
+		created_add(ctx, created, &info);
 		*result = pool;
 		return 0;
 	}
+	free(created);
 	kvp_pool_close(pool);
 	/* It may exist all the same, its handle not: nobody else would end it now. */
 	if (info.id && info.generation)

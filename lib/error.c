@@ -27,6 +27,8 @@ KVP_EXPORT const char *kvp_phase_name(enum kvp_phase phase)
 		[KVP_PHASE_REGISTER] = "register",
 		[KVP_PHASE_COMMIT] = "commit",
 		[KVP_PHASE_UNDO] = "undo",
+		[KVP_PHASE_JOURNAL] = "journal",
+		[KVP_PHASE_RECOVER] = "recover",
 	};
 
 	return pick(names, MNL_ARRAY_SIZE(names), (unsigned int)phase);

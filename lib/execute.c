@@ -52,8 +52,10 @@ static int fail_call(const struct kvp_registration *registration, const struct k
 
 static int fail_record(const struct kvp_entry *entry, int err, struct kvp_error *error)
 {
-	return kvp_fail(error, err, KVP_PHASE_REGISTER, entry->index, NULL, NULL,
-			"buffer %" PRIu32 ": can't record the registration", entry->index);
+	return kvp_fail(error, err, KVP_PHASE_REGISTER, entry->index, NULL,
+			"see whether the directory of the journal can be written",
+			"buffer %" PRIu32 ": can't write the registration to the journal",
+			entry->index);
 }
 
 static int register_entry(struct kvp_registration *registration, uint32_t n,
@@ -64,16 +66,16 @@ static int register_entry(struct kvp_registration *registration, uint32_t n,
 	void *cookie = NULL;
 	int ret, err;
 
-	err = kvp_record_step(&registration->record, n, KVP_STEP_INTENT, 0);
+	err = kvp_record_step(registration, n, KVP_STEP_INTENT, 0);
 	if (err)
 		return fail_record(entry, err, error);
 	ret = registrar->ops.register_chunk(registrar->arg, entry->device, &entry->chunk, &cookie);
 	if (ret) {
-		(void)kvp_record_step(&registration->record, n, KVP_STEP_REFUSED, ret);
+		(void)kvp_record_step(registration, n, KVP_STEP_REFUSED, ret);
 		return fail_call(registration, entry, ret, KVP_PHASE_REGISTER, error);
 	}
 	entry->cookie = cookie;
-	err = kvp_record_step(&registration->record, n, KVP_STEP_REGISTERED, 0);
+	err = kvp_record_step(registration, n, KVP_STEP_REGISTERED, 0);
 	return err ? fail_record(entry, err, error) : 0;
 }
 
@@ -96,17 +98,17 @@ static int undo_entry(struct kvp_registration *registration, uint32_t n, struct 
 	const struct kvp_registrar *registrar = registration->set.registrars[entry->registrar];
 	int ret;
 
-	(void)kvp_record_step(&registration->record, n, KVP_STEP_UNDO_INTENT, 0);
+	(void)kvp_record_step(registration, n, KVP_STEP_UNDO_INTENT, 0);
 	ret = registrar->ops.unregister_chunk(registrar->arg, entry->device, &entry->chunk,
 					      entry->cookie);
 	if (ret) {
 		entry->quarantined = 1;
-		(void)kvp_record_step(&registration->record, n, KVP_STEP_QUARANTINED, ret);
+		(void)kvp_record_step(registration, n, KVP_STEP_QUARANTINED, ret);
 		return fail_call(registration, entry, ret, KVP_PHASE_UNDO, error);
 	}
 	entry->quarantined = 0;
 	entry->cookie = NULL;
-	(void)kvp_record_step(&registration->record, n, KVP_STEP_UNDONE, 0);
+	(void)kvp_record_step(registration, n, KVP_STEP_UNDONE, 0);
 	return 0;
 }
 

@@ -13,6 +13,8 @@
  *   list.c, overlap.c, check.c, limits.c
  *                                  what a transaction needs to know first
  *   registrar.c, verbs.c           what registers
+ *   process.c, journal*.c, recover*.c
+ *                                  the durable journal: see journal.h
  *   plan.c, record.c, execute.c, states.c, registration.c, transaction.c
  *                                  register, commit, undo: see transaction.h
  */
@@ -28,6 +30,7 @@
 #include <libmnl/libmnl.h>
 
 #include "kvpool.h"
+#include "journal.h"
 #include "../uapi/kvpool.h"
 #include "../uapi/kvpool_netlink.h"
 
@@ -53,6 +56,14 @@ struct kvp_nl {
 	char *buffer;			/* KVP_NL_BUFFER_SIZE bytes for what is received */
 };
 
+/* A pool that a context created and hasn't destroyed: the journal says so of its pools. */
+struct kvp_created {
+	struct kvp_created *next;
+	uint32_t id;
+	uint64_t generation;
+	bool committed;		/* a registration of it was, once */
+};
+
 struct kvp_ctx {
 	int control;		/* descriptor of the control node: the session */
 	bool read_only;
@@ -60,6 +71,8 @@ struct kvp_ctx {
 	struct kvp_nl nl;
 	uint16_t family;
 	struct kvp_registration *registrations;	/* those in force or quarantined: registration.c */
+	struct kvp_created *created;	/* only with a journal; under the lock as well */
+	struct kvp_log log;
 };
 
 struct kvp_pool {

@@ -71,6 +71,8 @@ enum kvp_phase {
 	KVP_PHASE_REGISTER,	/* registering */
 	KVP_PHASE_COMMIT,	/* making the result visible */
 	KVP_PHASE_UNDO,		/* unregistering */
+	KVP_PHASE_JOURNAL,	/* opening, writing or reading a journal */
+	KVP_PHASE_RECOVER,	/* ending what a dead process left */
 };
 
 /*
@@ -115,16 +117,31 @@ struct kvp_options {
 	size_t struct_size;
 	const char *control_path;	/* default /dev/kvpool/control */
 	int read_only;			/* open, resolve and list only: needs no write access */
+	/*
+	 * Directory of the journal, an absolute path; "" for no journal. NULL: the
+	 * environment variable KVPOOL_JOURNAL_DIR, which means the same; without it
+	 * /run/kvpool, or $XDG_RUNTIME_DIR/kvpool for a user whose that isn't.
+	 */
+	const char *journal_dir;
 };
 
 /*
  * Open a context. `options` may be NULL.
  *
+ * The journal is a file that says what kvp_register() is about to do and has
+ * done, so that it can be ended after this process has died: kvp_recover().
+ * It is opened at once when `journal_dir` is given, and kvp_open() then fails if
+ * it can't be; otherwise by the first kvp_register(), which fails with nothing
+ * registered. Its directory is made if only the last part of its path is
+ * missing, and must belong to the effective user and be writable by no other.
+ * kvp_close() removes the file when nothing is registered any more.
+ *
  * -ENOENT, -ENXIO  the module is not loaded
  * -EACCES, -EPERM  no access to the control node
  * -EPROTO          the module speaks another version of the family
- * -E2BIG, -EINVAL  `options` is not of this version
+ * -E2BIG, -EINVAL  `options` is not of this version; -EINVAL also a relative journal_dir
  * -ENOMEM
+ * with journal_dir, what kvp_register() says of the journal
  */
 int kvp_open(const struct kvp_options *options, struct kvp_ctx **ctx, struct kvp_error *error);
 
@@ -542,11 +559,22 @@ struct kvp_registrar_ops {
 	int (*unregister_chunk)(void *arg, uint32_t device, const struct kvp_chunk *chunk, void *cookie);
 	const char *(*device_name)(void *arg, uint32_t device);	/* never NULL; lives as the registrar */
 	int pins;		/* every device pins the memory against RLIMIT_MEMLOCK */
+	/*
+	 * Name in the journal, 1 to 63 of A-Z a-z 0-9 _ -; may be NULL unless
+	 * `external` is set.
+	 */
+	const char *name;
+	/*
+	 * What it registers outlives this process, as in a store that runs by
+	 * itself: after a death kvp_recover() has it unregistered, by a registrar of
+	 * the same name. A cookie is then a number, not a pointer.
+	 */
+	int external;
 };
 
 struct kvp_registrar;
 
-/* -EINVAL: no devices, or a function is missing. `arg` must outlive the registrar. */
+/* -EINVAL: no devices, a function is missing, or no valid name. `arg` must outlive the registrar. */
 int kvp_registrar_new(const struct kvp_registrar_ops *ops, void *arg, uint32_t devices,
 		      struct kvp_registrar **registrar);
 /*
@@ -602,6 +630,12 @@ struct kvp_transaction_options {
  * -EINVAL the list is not sealed or empty, or a registrar is given twice; what a
  * registrar returned (a code that is no negative errno is -EREMOTEIO, and the
  * code is in the message).
+ * Of the journal, phase journal and with nothing registered: -EACCES, -EPERM,
+ * -ENOENT, -ENOTDIR, -EROFS no directory that this user alone may write to;
+ * -ENOSPC, -EDQUOT, -EFBIG no space for all that the transaction may write;
+ * -EOPNOTSUPP the file system can't reserve space. A journal that fails later,
+ * which the reservation leaves to a broken disk, is undone like a registrar that
+ * fails.
  */
 int kvp_register(struct kvp_ctx *ctx, const char *domain, const struct kvp_list *list,
 		 struct kvp_registrar *const *registrars, uint32_t count,
@@ -637,6 +671,21 @@ struct ibv_mr *kvp_entry_mr(const struct kvp_registration *registration, const s
  */
 int kvp_unregister(struct kvp_ctx *ctx, struct kvp_registration **registration,
 		   struct kvp_error *error);
+
+/* ------------------------------------------------------------ journals */
+
+/* What a record of a journal says. docs/journal.md has the format. */
+enum kvp_journal_type {
+	KVP_JOURNAL_FILE = 1,	/* the first: which process writes it */
+	KVP_JOURNAL_BEGIN,	/* a transaction, with how many entries and pools */
+	KVP_JOURNAL_POOL,	/* one of its pools */
+	KVP_JOURNAL_INTENT,	/* an entry is about to be registered */
+	KVP_JOURNAL_OUTCOME,	/* what its registrar returned */
+	KVP_JOURNAL_COMMIT,	/* all are registered, the caller is told next */
+	KVP_JOURNAL_UNDO,	/* an entry is about to be unregistered */
+	KVP_JOURNAL_UNDONE,	/* what its registrar returned */
+	KVP_JOURNAL_END,	/* nothing of the transaction is registered any more */
+};
 
 #ifdef __cplusplus
 }

@@ -6,26 +6,60 @@
 
 int kvp_record_init(struct kvp_record *record, uint32_t count)
 {
+	uint32_t n;
+
 	/* Whole at the start, so that no step fails for memory. */
-	record->steps = calloc(count ? count : 1, sizeof(*record->steps));
-	record->count = record->steps ? count : 0;
-	return record->steps ? 0 : -ENOMEM;
+	record->items = calloc(count ? count : 1, sizeof(*record->items));
+	if (!record->items)
+		return -ENOMEM;
+	for (n = 0; n < count; n++)
+		record->items[n].number = n;
+	record->count = count;
+	return 0;
 }
 
 void kvp_record_free(struct kvp_record *record)
 {
-	free(record->steps);
+	free(record->items);
 	*record = (struct kvp_record){ 0 };
 }
 
 enum kvp_step kvp_record_get(const struct kvp_record *record, uint32_t n)
 {
-	return (enum kvp_step)record->steps[n];
+	return (enum kvp_step)record->items[n].step;
 }
 
-int kvp_record_step(struct kvp_record *record, uint32_t n, enum kvp_step step, int code)
+void kvp_record_compact(struct kvp_record *record, uint32_t from, uint32_t to)
 {
-	(void)code;
-	record->steps[n] = (uint8_t)step;
-	return 0;
+	record->items[to] = record->items[from];
+}
+
+int kvp_record_step(struct kvp_registration *registration, uint32_t n, enum kvp_step step, int code)
+{
+	struct kvp_record_item *item = &registration->record.items[n];
+	int err = 0;
+
+	switch (step) {
+	case KVP_STEP_INTENT:
+		/* Not carried out if it can't be written: then it was none. */
+		err = kvp_log_intent(registration, n);
+		if (err)
+			return err;
+		break;
+	case KVP_STEP_REFUSED:
+	case KVP_STEP_REGISTERED:
+		err = kvp_log_outcome(registration, n, code);
+		break;
+	case KVP_STEP_UNDO_INTENT:
+		err = kvp_log_undo(registration, n);
+		break;
+	case KVP_STEP_UNDONE:
+	case KVP_STEP_QUARANTINED:
+		err = kvp_log_undone(registration, n, code);
+		break;
+	case KVP_STEP_PLANNED:
+		break;
+	}
+	item->step = (uint8_t)step;
+	return err;
 }

@@ -21,9 +21,15 @@ KVP_EXPORT int kvp_registrar_new(const struct kvp_registrar_ops *ops, void *arg,
 	if (!known.limits || !known.register_chunk || !known.unregister_chunk ||
 	    !known.device_name)
 		return -EINVAL;
+	/* Recovery finds what serves an external store by its name. */
+	if (known.name ? !kvp_name_valid(known.name) : known.external)
+		return -EINVAL;
 	*registrar = calloc(1, sizeof(**registrar));
 	if (!*registrar)
 		return -ENOMEM;
+	if (known.name)
+		strcpy((*registrar)->name, known.name);
+	known.name = NULL;	/* the caller's, who may free it */
 	(*registrar)->ops = known;
 	(*registrar)->arg = arg;
 	(*registrar)->devices = devices;

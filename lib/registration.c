@@ -37,6 +37,47 @@ int kvp_registration_take(struct kvp_registration *registration, struct kvp_plan
 	return 0;
 }
 
+static struct kvp_created *find_created(struct kvp_ctx *ctx, const struct kvp_pool_ref *pool)
+{
+	struct kvp_created *created;
+
+	for (created = ctx->created; created; created = created->next)
+		if (created->id == pool->id && created->generation == pool->generation)
+			break;
+	return created;
+}
+
+void kvp_registration_created(struct kvp_registration *registration)
+{
+	struct kvp_ctx *ctx = registration->ctx;
+	uint32_t i;
+
+	pthread_mutex_lock(&ctx->lock);
+	for (i = 0; i < registration->pool_count; i++) {
+		struct kvp_pool_ref *pool = &registration->pools[i];
+		const struct kvp_created *created = find_created(ctx, pool);
+
+		pool->created = created;
+		pool->committed = created && created->committed;
+	}
+	pthread_mutex_unlock(&ctx->lock);
+}
+
+void kvp_registration_committed(struct kvp_registration *registration)
+{
+	struct kvp_ctx *ctx = registration->ctx;
+	uint32_t i;
+
+	pthread_mutex_lock(&ctx->lock);
+	for (i = 0; i < registration->pool_count; i++) {
+		struct kvp_created *created = find_created(ctx, &registration->pools[i]);
+
+		if (created)
+			created->committed = true;
+	}
+	pthread_mutex_unlock(&ctx->lock);
+}
+
 void kvp_registration_compact(struct kvp_registration *registration)
 {
 	struct kvp_record *record = &registration->record;
@@ -48,7 +89,7 @@ void kvp_registration_compact(struct kvp_registration *registration)
 		if (step != KVP_STEP_REGISTERED && step != KVP_STEP_QUARANTINED)
 			continue;
 		registration->entries[kept] = registration->entries[i];
-		record->steps[kept++] = (uint8_t)step;
+		kvp_record_compact(record, i, kept++);
 	}
 	registration->count = record->count = kept;
 }
@@ -83,6 +124,8 @@ void kvp_registration_free(struct kvp_registration *registration)
 {
 	if (!registration)
 		return;
+	/* This is where every one ends that has nothing registered, and no other. */
+	kvp_log_end(registration);
 	kvp_record_free(&registration->record);
 	free(registration->entries);
 	free(registration->set.registrars);

@@ -75,6 +75,14 @@ static int commit(struct transaction *transaction, struct kvp_error *error)
 	bool foreign;
 	int ret, err;
 
+	/*
+	 * Before the caller hears of it: if this process dies in between, a pool
+	 * that the caller may have told others about is kept rather than ended.
+	 */
+	err = kvp_log_commit(transaction->registration, error);
+	if (err)
+		return err;
+	kvp_registration_committed(transaction->registration);
 	if (!transaction->options.commit)
 		return 0;
 	ret = transaction->options.commit(transaction->registration, transaction->options.arg);
@@ -133,6 +141,10 @@ static int run(struct transaction *transaction, struct kvp_error *error)
 	int err;
 
 	err = prepare(transaction, error);
+	if (!err) {
+		kvp_registration_created(registration);
+		err = kvp_log_begin(registration, transaction->domain, error);
+	}
 	if (!err)
 		err = kvp_states_begin(registration, error);
 	if (err) {
@@ -206,6 +218,7 @@ KVP_EXPORT int kvp_unregister(struct kvp_ctx *ctx, struct kvp_registration **reg
 				"the registration belongs to another context");
 	kvp_registration_withdraw(registration);
 	registration->ending = true;
+	kvp_log_retry(registration);
 	if (undo(registration, &first)) {
 		if (registration->committed)
 			kvp_states_end(registration, KVP_REGISTRATION_FAILED);

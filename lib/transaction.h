@@ -9,6 +9,7 @@
 #define KVP_TRANSACTION_H
 
 #include "internal.h"
+#include "journal.h"
 
 /* ------------------------------------------------ list.c, overlap.c, check.c */
 
@@ -79,6 +80,7 @@ void kvp_split_chunk(const struct kvp_split *split, uint64_t length, uint64_t n,
 struct kvp_registrar {
 	struct kvp_registrar_ops ops;
 	void *arg;
+	char name[KVP_NAME_SIZE];	/* empty: none */
 	uint32_t devices;
 	bool verbs;			/* cookies are struct ibv_mr * */
 	void (*release)(void *arg);	/* NULL: arg is the caller's */
@@ -135,21 +137,31 @@ enum kvp_step {
 	KVP_STEP_QUARANTINED,	/* unregistering failed: may still be registered */
 };
 
+struct kvp_record_item {
+	uint32_t number;	/* of the entry in the journal: entries move up when others go */
+	uint8_t step;		/* enum kvp_step */
+};
+
 struct kvp_record {
-	uint8_t *steps;		/* enum kvp_step, by entry */
+	struct kvp_record_item *items;	/* by entry */
 	uint32_t count;
+	struct kvp_log *log;	/* NULL: no durable journal, or not begun */
+	uint64_t transaction;	/* number in that journal */
+	uint64_t reserved;	/* bytes of it that this transaction may still write */
 };
 
 int kvp_record_init(struct kvp_record *record, uint32_t count);
 void kvp_record_free(struct kvp_record *record);
 enum kvp_step kvp_record_get(const struct kvp_record *record, uint32_t n);
 /*
- * The one place where a step is written down: INTENT and UNDO_INTENT before
+ * The one place where a step is written down, in the journal too: INTENT and UNDO_INTENT before
  * the registrar is called, the others after it has returned. `code` is what it
  * returned. A failure means that the step is known only to this process: an
  * intent must then not be carried out, an undo must.
  */
-int kvp_record_step(struct kvp_record *record, uint32_t n, enum kvp_step step, int code);
+int kvp_record_step(struct kvp_registration *registration, uint32_t n, enum kvp_step step, int code);
+/* Entry `from` is now entry `to`. */
+void kvp_record_compact(struct kvp_record *record, uint32_t from, uint32_t to);
 
 /* ------------------------------------------------------------ registration.c */
 
@@ -158,6 +170,8 @@ struct kvp_pool_ref {
 	uint32_t id;
 	uint64_t generation;
 	bool owned;		/* its registration state is this process's to set */
+	bool created;		/* by this context */
+	bool committed;		/* an earlier registration of it was committed */
 };
 
 struct kvp_registration {
@@ -178,6 +192,9 @@ int kvp_registration_new(struct kvp_ctx *ctx, struct kvp_registrar *const *regis
 			 uint32_t count, struct kvp_registration **registration);
 /* Take the entries of a plan. -ENOMEM: the plan keeps them. */
 int kvp_registration_take(struct kvp_registration *registration, struct kvp_plan *plan);
+/* Learn which of its pools this context created; after a commit, that they were committed. */
+void kvp_registration_created(struct kvp_registration *registration);
+void kvp_registration_committed(struct kvp_registration *registration);
 /* Forget the entries that nothing is registered for any more. */
 void kvp_registration_compact(struct kvp_registration *registration);
 /* Put it on its context's list, or take it off. */

@@ -120,6 +120,7 @@ KVP_EXPORT int kvp_registrar_verbs(struct ibv_pd *const *pds, uint32_t count, in
 		.device_name = verbs_device_name,
 		/* On-demand paging pins nothing. */
 		.pins = !(access & IBV_ACCESS_ON_DEMAND),
+		.name = "verbs",
 	};
 	struct verbs *verbs;
 	uint32_t i;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 struct kvp_error last_error;
 
@@ -394,5 +395,13 @@ void unpin(struct ibv_mr *mr)
 
 void become(uid_t uid, gid_t gid)
 {
+	char run[64];
+
+	/* As a login makes it: the library keeps the journal there. */
+	snprintf(run, sizeof(run), "/run/user/%u", uid);
+	mkdir("/run/user", 0755);
+	if (!mkdir(run, 0700))
+		CHECK(!chown(run, uid, gid));
+	setenv("XDG_RUNTIME_DIR", run, 1);
 	CHECK(!setgroups(0, NULL) && !setgid(gid) && !setuid(uid));
 }

@@ -19,6 +19,9 @@ int __real_open(const char *path, int flags, ...);
 int __real_ioctl(int fd, unsigned long command, ...);
 void *__real_mmap(void *addr, size_t length, int protection, int flags, int fd, off_t offset);
 int __real_munmap(void *addr, size_t length);
+ssize_t __real_pwrite(int fd, const void *data, size_t size, off_t offset);
+int __real_fallocate(int fd, int mode, off_t offset, off_t length);
+int __real_ftruncate(int fd, off_t length);
 int __real_mprotect(void *addr, size_t length, int protection);
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -60,6 +63,8 @@ int fake_setup(void **state)
 	fake.sockets = 0;
 	fake.mappings = 0;
 	fake.descriptors = open_descriptors();
+	/* A test that wants a journal says where. */
+	setenv("KVPOOL_JOURNAL_DIR", "", 1);
 	fake.active = true;
 	return 0;
 }
@@ -100,6 +105,11 @@ void fake_fail_alloc(unsigned int n)
 bool fake_alloc_failed(void)
 {
 	return fake.alloc_failed;
+}
+
+bool fake_failed(enum fake_call call)
+{
+	return !fake.failing[call].err;
 }
 
 bool fake_fails(enum fake_call call)
@@ -283,7 +293,29 @@ int __wrap_mprotect(void *addr, size_t length, int protection)
 	return __real_mprotect(addr, length, protection);
 }
 
+ssize_t __wrap_pwrite(int fd, const void *data, size_t size, off_t offset)
+{
+	if (fake_fails(FAKE_WRITE))
+		return -1;
+	return __real_pwrite(fd, data, fake_fails(FAKE_SHORT_WRITE) ? size / 2 : size, offset);
+}
+
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t length)
+{
+	return fake_fails(FAKE_FALLOCATE) ? -1 : __real_fallocate(fd, mode, offset, length);
+}
+
+int __wrap_ftruncate(int fd, off_t length)
+{
+	return fake_fails(FAKE_TRUNCATE) ? -1 : __real_ftruncate(fd, length);
+}
+
 /* The same functions, under the names that -D_FILE_OFFSET_BITS=64 gives them. */
 int __wrap_open64(const char *path, int flags, ...) __attribute__((alias("__wrap_open")));
 void *__wrap_mmap64(void *addr, size_t length, int protection, int flags, int fd, off_t offset)
 	__attribute__((alias("__wrap_mmap")));
+ssize_t __wrap_pwrite64(int fd, const void *data, size_t size, off_t offset)
+	__attribute__((alias("__wrap_pwrite")));
+int __wrap_fallocate64(int fd, int mode, off_t offset, off_t length)
+	__attribute__((alias("__wrap_fallocate")));
+int __wrap_ftruncate64(int fd, off_t length) __attribute__((alias("__wrap_ftruncate")));

@@ -32,10 +32,15 @@ int fake_teardown(void **state);
 
 /* ------------------------------------------------- calls that fail out of turn */
 
-enum fake_call { FAKE_SOCKET, FAKE_BIND, FAKE_SETSOCKOPT, FAKE_SEND, FAKE_MUNMAP, FAKE_CALLS };
+enum fake_call {
+	FAKE_SOCKET, FAKE_BIND, FAKE_SETSOCKOPT, FAKE_SEND, FAKE_MUNMAP,
+	FAKE_WRITE, FAKE_SHORT_WRITE, FAKE_FALLOCATE, FAKE_TRUNCATE, FAKE_CALLS
+};
 
-/* The call after the next `skip` calls of that kind fails with `err`. */
+/* The call after the next `skip` calls of that kind fails with `err`. A short write takes half. */
 void fake_fail(enum fake_call call, unsigned int skip, int err);
+/* Whether it came to that. */
+bool fake_failed(enum fake_call call);
 /* The n-th allocation of the library from now on fails; 0: none. */
 void fake_fail_alloc(unsigned int n);
 /* Whether it came to that. */

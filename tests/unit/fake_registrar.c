@@ -76,5 +76,7 @@ struct kvp_registrar *fake_registrar_new(struct fake_registrar *fake, uint32_t d
 	struct kvp_registrar *registrar;
 
 	ops.pins = pins;
+	ops.name = fake->name;
+	ops.external = fake->name != NULL;
 	return kvp_registrar_new(&ops, fake, devices, &registrar) ? NULL : registrar;
 }

@@ -24,6 +24,7 @@ struct fake_registrar {
 	unsigned int fail_unregister_more;
 	int unregister_ret;
 	bool nameless;
+	const char *name;		/* not NULL: an external one of this name */
 	/* What happened. */
 	unsigned int limits_calls;
 	unsigned int register_calls;

@@ -13,6 +13,8 @@ static void test_names(void **state)
 	assert_string_equal(kvp_phase_name(KVP_PHASE_REGISTER), "register");
 	assert_string_equal(kvp_phase_name(KVP_PHASE_COMMIT), "commit");
 	assert_string_equal(kvp_phase_name(KVP_PHASE_UNDO), "undo");
+	assert_string_equal(kvp_phase_name(KVP_PHASE_JOURNAL), "journal");
+	assert_string_equal(kvp_phase_name(KVP_PHASE_RECOVER), "recover");
 	assert_string_equal(kvp_state_name(KVP_STATE_LIVE), "live");
 	assert_string_equal(kvp_state_name(KVP_STATE_ORPHAN), "orphan");
 	assert_string_equal(kvp_state_name(KVP_STATE_DYING), "dying");
@@ -36,7 +38,7 @@ static void test_names(void **state)
 static void test_unknown_names(void **state)
 {
 	(void)state;
-	assert_string_equal(kvp_phase_name((enum kvp_phase)8), "unknown");
+	assert_string_equal(kvp_phase_name((enum kvp_phase)10), "unknown");
 	assert_string_equal(kvp_phase_name((enum kvp_phase)-1), "unknown");
 	assert_string_equal(kvp_state_name((enum kvp_state)3), "unknown");
 	assert_string_equal(kvp_registration_state_name((enum kvp_registration_state)5), "unknown");

@@ -7,7 +7,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 base_packages=(bash iproute2 kmod procps util-linux mount rdma-core ibverbs-providers
-	ibverbs-utils libibverbs1 libmnl0 libjson-c5 numactl strace)
+	ibverbs-utils libibverbs1 libmnl0 libjson-c5 zlib1g numactl strace)
 
 # The mirror that this machine's own apt uses for Debian itself. It holds every
 # suite, also one that this machine does not use.

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * Writing the journal of a context. Every record is one write(), so that it is
+ * whole in the file or the last, cut short. Nothing is synced: what must survive
+ * is the death of the process, and after a boot there is nothing to undo.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE	/* fallocate() */
+#endif
+#include <endian.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "transaction.h"
+
+#define ADVICE \
+	"free space, or give another directory as journal_dir or KVPOOL_JOURNAL_DIR; an empty " \
+	"one switches the journal off"
+
+/* ---------------------------------------------------------------- writing */
+
+int kvp_log_append(struct kvp_log *log, union kvp_journal_any_record *record,
+		   enum kvp_journal_type type)
+{
+	const size_t size = kvp_journal_seal(record, type, log->sequence);
+	ssize_t written;
+	int err;
+
+	if (log->broken)
+		return -EIO;
+	do {
+		written = pwrite(log->fd, record, size, (off_t)log->offset);
+	} while (written < 0 && errno == EINTR);
+	if (written == (ssize_t)size) {
+		log->offset += size;
+		log->sequence++;
+		return 0;
+	}
+	err = written < 0 ? -errno : -ENOSPC;
+	/* What follows a torn record could not be read any more: take it back. */
+	if (written > 0 && ftruncate(log->fd, (off_t)log->offset))
+		log->broken = true;
+	return err;
+}
+
+int kvp_log_reserve(struct kvp_log *log, uint64_t more)
+{
+	const uint64_t size = log->reserved + more;
+	struct rlimit limit;
+	int ret;
+
+	/* Beyond this limit a write ends the process by SIGXFSZ. */
+	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+	    log->offset + size > limit.rlim_cur)
+		return -EFBIG;
+	do {
+		ret = fallocate(log->fd, FALLOC_FL_KEEP_SIZE, (off_t)log->offset, (off_t)size);
+	} while (ret && errno == EINTR);
+	if (ret)
+		return -errno;
+	log->reserved = size;
+	return 0;
+}
+
+/* ---------------------------------------------------------------- the file */
+
+int kvp_log_fail(const struct kvp_log *log, int err, const char *what, const char *path,
+		 struct kvp_error *error)
+{
+	const char *advice = ADVICE;
+
+	if (err == -EFBIG)
+		advice = "raise the limit of the size of files (ulimit -f)";
+	else if (err == -EMFILE)
+		advice = "raise the limit of open files (ulimit -n)";
+	else if (err == -EOPNOTSUPP)
+		advice = "give a directory on a file system that has fallocate, such as tmpfs, as "
+			 "journal_dir or KVPOOL_JOURNAL_DIR; an empty one switches the journal off";
+	return kvp_fail(error, err, KVP_PHASE_JOURNAL, KVP_NONE, NULL, advice,
+			"can't %s the journal %.100s%s%.90s", what, path, path[0] ? "/" : "",
+			log->name);
+}
+
+static int identify(struct kvp_log *log, struct kvp_journal_file_record *file)
+{
+	struct kvp_process self;
+	char session[33];
+	unsigned int i;
+	ssize_t got;
+	int err;
+
+	err = kvp_process_self(&self);
+	if (err)
+		return err;
+	do {
+		got = getrandom(file->session, sizeof(file->session), 0);
+	} while (got < 0 && errno == EINTR);
+	if (got != sizeof(file->session))
+		return got < 0 ? -errno : -EIO;
+	for (i = 0; i < sizeof(file->session); i++)
+		snprintf(session + 2 * i, 3, "%02x", file->session[i]);
+	memcpy(file->boot_id, self.boot_id, sizeof(file->boot_id));
+	file->start = htole64(self.start);
+	file->pid_ns = htole64(self.pid_ns);
+	file->time_ns = htole64(self.time_ns);
+	file->pid = htole32(self.pid);
+	file->uid = htole32(self.uid);
+	snprintf(file->library, sizeof(file->library), "%d.%d", KVP_VERSION_MAJOR,
+		 KVP_VERSION_MINOR);
+	snprintf(log->name, sizeof(log->name), "%" PRIu32 "-%" PRIu64 "-%s" KVP_JOURNAL_SUFFIX,
+		 self.pid, self.start, session);
+	return 0;
+}
+
+/* It gets its name when its first record is there: nobody finds one without. */
+static int create(struct kvp_log *log, union kvp_journal_any_record *file)
+{
+	char hidden[sizeof(log->name) + 1];
+	int err;
+
+	snprintf(hidden, sizeof(hidden), ".%s", log->name);
+	log->fd = openat(log->dir_fd, hidden, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			 0600);
+	if (log->fd < 0)
+		return -errno;
+	log->offset = log->sequence = log->reserved = 0;
+	err = kvp_log_reserve(log, sizeof(file->file));
+	log->reserved = 0;
+	if (!err)
+		err = kvp_log_append(log, file, KVP_JOURNAL_FILE);
+	if (!err && renameat(log->dir_fd, hidden, log->dir_fd, log->name))
+		err = -errno;
+	if (!err)
+		return 0;
+	unlinkat(log->dir_fd, hidden, 0);
+	close(log->fd);
+	return err;
+}
+
+int kvp_log_start(struct kvp_log *log, struct kvp_error *error)
+{
+	union kvp_journal_any_record file = { 0 };
+	char path[KVP_JOURNAL_PATH_SIZE];
+	int err;
+
+	err = identify(log, &file.file);
+	if (err)
+		return kvp_fail(error, err, KVP_PHASE_JOURNAL, KVP_NONE, NULL,
+				"mount the proc of this pid namespace, or switch the journal off "
+				"with an empty journal_dir or KVPOOL_JOURNAL_DIR",
+				"can't tell the journal which process this is");
+	log->dir_fd = kvp_journal_dir_open(log->dir, true, path, error);
+	if (log->dir_fd < 0)
+		return log->dir_fd;
+	err = create(log, &file);
+	if (err) {
+		close(log->dir_fd);
+		return kvp_log_fail(log, err, "create", path, error);
+	}
+	log->pid = getpid();
+	return 0;
+}
+
+int kvp_log_init(struct kvp_log *log, const char *option, struct kvp_error *error)
+{
+	const char *dir;
+	int err;
+
+	pthread_mutex_init(&log->lock, NULL);
+	err = kvp_journal_dir_choose(option, &dir, error);
+	if (err)
+		return err;
+	if (dir && !*dir)
+		return 0;
+	if (dir) {
+		log->dir = malloc(strlen(dir) + 1);
+		if (!log->dir)
+			return kvp_fail(error, -ENOMEM, KVP_PHASE_JOURNAL, KVP_NONE, NULL, NULL,
+					"no memory for the name of the journal's directory");
+		strcpy(log->dir, dir);
+	}
+	log->on = true;
+	return option ? kvp_log_start(log, error) : 0;
+}
+
+void kvp_log_free(struct kvp_log *log)
+{
+	if (log->pid) {
+		/* A forked child's copy of the context is not what the file is about. */
+		if (log->pid == getpid() && !log->open)
+			unlinkat(log->dir_fd, log->name, 0);
+		close(log->fd);
+		close(log->dir_fd);
+	}
+	free(log->dir);
+	pthread_mutex_destroy(&log->lock);
+	log->on = false;
+}

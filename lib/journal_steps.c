@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What a transaction writes to the journal, and the space that it takes for that first. */
+#include <endian.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "transaction.h"
+
+/* All that a transaction writes if every entry is registered, then undone. */
+static uint64_t worst_case(const struct kvp_registration *registration)
+{
+	const uint64_t entry = sizeof(struct kvp_journal_intent_record) +
+		2 * sizeof(struct kvp_journal_outcome_record) +
+		sizeof(struct kvp_journal_undo_record);
+
+	return sizeof(struct kvp_journal_begin_record) +
+	       registration->pool_count * sizeof(struct kvp_journal_pool_record) +
+	       registration->count * entry + 2 * sizeof(struct kvp_journal_mark_record);
+}
+
+static int append_pool(struct kvp_registration *registration, const struct kvp_pool_ref *pool)
+{
+	union kvp_journal_any_record record = { .pool = {
+		.transaction = htole64(registration->record.transaction),
+		.generation = htole64(pool->generation),
+		.id = htole32(pool->id),
+	} };
+	uint32_t flags = 0;
+
+	if (pool->created)
+		flags |= KVP_JOURNAL_POOL_CREATED;
+	if (pool->committed)
+		flags |= KVP_JOURNAL_POOL_COMMITTED;
+	record.pool.flags = htole32(flags);
+	return kvp_log_append(registration->record.log, &record, KVP_JOURNAL_POOL);
+}
+
+static int append_begin(struct kvp_registration *registration, const char *domain)
+{
+	union kvp_journal_any_record record = { .begin = {
+		.transaction = htole64(registration->record.transaction),
+		.entries = htole32(registration->count),
+		.pools = htole32(registration->pool_count),
+	} };
+	uint32_t i;
+	int err;
+
+	snprintf(record.begin.domain, sizeof(record.begin.domain), "%s", domain);
+	err = kvp_log_append(registration->record.log, &record, KVP_JOURNAL_BEGIN);
+	for (i = 0; i < registration->pool_count && !err; i++)
+		err = append_pool(registration, &registration->pools[i]);
+	return err;
+}
+
+/* Take back what was written from `at` on: a transaction that has begun by half. */
+static void take_back(struct kvp_log *log, uint64_t at, uint64_t sequence)
+{
+	if (ftruncate(log->fd, (off_t)at))
+		log->broken = true;
+	log->offset = at;
+	log->sequence = sequence;
+}
+
+static int begin(struct kvp_registration *registration, const char *domain,
+		 struct kvp_error *error)
+{
+	const uint64_t worst = worst_case(registration), before = registration->ctx->log.reserved;
+	const uint64_t first = sizeof(struct kvp_journal_file_record);
+	struct kvp_record *record = &registration->record;
+	struct kvp_log *log = &registration->ctx->log;
+	uint64_t at, sequence;
+	int err;
+
+	/* All that is there is over: start anew, so that the file does not grow for ever. */
+	if (!log->open && log->offset > first && !ftruncate(log->fd, (off_t)first)) {
+		log->offset = first;
+		log->sequence = 1;
+	}
+	err = kvp_log_reserve(log, worst);
+	if (err)
+		return kvp_log_fail(log, err, "reserve the space of the transaction in",
+				    log->dir ? log->dir : "", error);
+	at = log->offset;
+	sequence = log->sequence;
+	record->log = log;
+	record->transaction = ++log->transactions;
+	err = append_begin(registration, domain);
+	if (err) {
+		take_back(log, at, sequence);
+		record->log = NULL;
+		log->reserved = before;
+		return kvp_log_fail(log, err, "write", log->dir ? log->dir : "", error);
+	}
+	record->reserved = worst - (log->offset - at);
+	log->reserved -= log->offset - at;
+	log->open++;
+	return 0;
+}
+
+int kvp_log_begin(struct kvp_registration *registration, const char *domain,
+		  struct kvp_error *error)
+{
+	struct kvp_log *log = &registration->ctx->log;
+	int err = 0;
+
+	if (!log->on)
+		return 0;
+	pthread_mutex_lock(&log->lock);
+	if (!log->pid)
+		err = kvp_log_start(log, error);
+	else if (log->pid != getpid())
+		err = kvp_fail(error, -EINVAL, KVP_PHASE_JOURNAL, KVP_NONE, NULL,
+			       "open a context after fork()",
+			       "the context is that of process %d", (int)log->pid);
+	if (!err)
+		err = begin(registration, domain, error);
+	pthread_mutex_unlock(&log->lock);
+	return err;
+}
+
+/* ------------------------------------------------------------------ steps */
+
+/* A record of a transaction, which takes it from the space reserved. */
+static int write_down(struct kvp_registration *registration, union kvp_journal_any_record *record,
+		      enum kvp_journal_type type)
+{
+	uint64_t size = kvp_journal_record_size(type);
+	struct kvp_record *kept = &registration->record;
+	struct kvp_log *log = kept->log;
+	int err;
+
+	if (!log)
+		return 0;
+	pthread_mutex_lock(&log->lock);
+	err = kvp_log_append(log, record, type);
+	if (size > kept->reserved)
+		size = kept->reserved;
+	kept->reserved -= size;
+	log->reserved -= size;
+	pthread_mutex_unlock(&log->lock);
+	return err;
+}
+
+int kvp_log_intent(struct kvp_registration *registration, uint32_t n)
+{
+	const struct kvp_entry *entry = &registration->entries[n];
+	const struct kvp_registrar *registrar = registration->set.registrars[entry->registrar];
+	union kvp_journal_any_record record = { .intent = {
+		.transaction = htole64(registration->record.transaction),
+		.entry = htole32(registration->record.items[n].number),
+		.index = htole32(entry->index),
+		.device = htole32(entry->device),
+		.addr = htole64((uintptr_t)entry->chunk.addr),
+		.length = htole64(entry->chunk.length),
+		.generation = htole64(entry->chunk.span.generation),
+		.offset = htole64(entry->chunk.span.offset),
+		.pool = htole32(entry->chunk.span.id),
+	} };
+	uint32_t flags = 0;
+
+	if (!registration->record.log)
+		return 0;
+	if (registrar->ops.external)
+		flags |= KVP_JOURNAL_ENTRY_EXTERNAL;
+	if (entry->chunk.flags & KVP_BUFFER_READ_ONLY)
+		flags |= KVP_JOURNAL_ENTRY_READ_ONLY;
+	record.intent.flags = htole32(flags);
+	snprintf(record.intent.registrar, sizeof(record.intent.registrar), "%s", registrar->name);
+	snprintf(record.intent.device_name, sizeof(record.intent.device_name), "%s",
+		 kvp_registrar_device(registrar, entry->device));
+	return write_down(registration, &record, KVP_JOURNAL_INTENT);
+}
+
+static int write_outcome(struct kvp_registration *registration, uint32_t n, int code,
+			 enum kvp_journal_type type)
+{
+	union kvp_journal_any_record record = { .outcome = {
+		.transaction = htole64(registration->record.transaction),
+		.entry = htole32(registration->record.items[n].number),
+		.code = (int32_t)htole32((uint32_t)code),
+	} };
+
+	if (type == KVP_JOURNAL_OUTCOME && !code)
+		record.outcome.cookie = htole64((uintptr_t)registration->entries[n].cookie);
+	return write_down(registration, &record, type);
+}
+
+int kvp_log_outcome(struct kvp_registration *registration, uint32_t n, int code)
+{
+	return write_outcome(registration, n, code, KVP_JOURNAL_OUTCOME);
+}
+
+int kvp_log_undone(struct kvp_registration *registration, uint32_t n, int code)
+{
+	return write_outcome(registration, n, code, KVP_JOURNAL_UNDONE);
+}
+
+int kvp_log_undo(struct kvp_registration *registration, uint32_t n)
+{
+	union kvp_journal_any_record record = { .undo = {
+		.transaction = htole64(registration->record.transaction),
+		.entry = htole32(registration->record.items[n].number),
+	} };
+
+	return write_down(registration, &record, KVP_JOURNAL_UNDO);
+}
+
+static int write_mark(struct kvp_registration *registration, enum kvp_journal_type type)
+{
+	union kvp_journal_any_record record = { .mark = {
+		.transaction = htole64(registration->record.transaction),
+	} };
+
+	return write_down(registration, &record, type);
+}
+
+void kvp_log_retry(struct kvp_registration *registration)
+{
+	const uint64_t each = sizeof(struct kvp_journal_undo_record) +
+		sizeof(struct kvp_journal_outcome_record);
+	const uint64_t need = registration->count * each + sizeof(struct kvp_journal_mark_record);
+	struct kvp_record *record = &registration->record;
+	struct kvp_log *log = record->log;
+
+	if (!log)
+		return;
+	pthread_mutex_lock(&log->lock);
+	if (record->reserved < need && !kvp_log_reserve(log, need - record->reserved))
+		record->reserved = need;
+	pthread_mutex_unlock(&log->lock);
+}
+
+int kvp_log_commit(struct kvp_registration *registration, struct kvp_error *error)
+{
+	struct kvp_log *log = registration->record.log;
+	int err = write_mark(registration, KVP_JOURNAL_COMMIT);
+
+	return err ? kvp_log_fail(log, err, "write", log->dir ? log->dir : "", error) : 0;
+}
+
+void kvp_log_end(struct kvp_registration *registration)
+{
+	struct kvp_record *record = &registration->record;
+	struct kvp_log *log = record->log;
+
+	if (!log)
+		return;
+	/* If it fails: every entry's own records say the same. */
+	(void)write_mark(registration, KVP_JOURNAL_END);
+	pthread_mutex_lock(&log->lock);
+	log->reserved -= record->reserved;
+	log->open--;
+	pthread_mutex_unlock(&log->lock);
+	record->log = NULL;
+}

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* The journal that a transaction writes, and every way in which writing it fails. */
+#include <endian.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake_journal.h"
+#include "fake_registrar.h"
+
+#define BUFFERS 3
+
+static struct fake_registrar fake;
+static struct kvp_registrar *registrar;
+static struct kvp_list *list;
+static struct kvp_registration *registration;
+static struct kvp_error error;
+static const char *dir;
+
+static struct kvp_log *journal(void)
+{
+	return &fake_world_ctx()->log;
+}
+
+static int setup(void **state)
+{
+	struct kvp_buffer buffers[BUFFERS];
+	uint32_t i;
+
+	memset(&fake, 0, sizeof(fake));
+	memset(&error, 0, sizeof(error));
+	registration = NULL;
+	dir = fake_journal_dir();
+	if (fake_world_setup(state))
+		return -1;
+	fake.name = "store";
+	registrar = fake_registrar_new(&fake, 1, 0);
+	fake_world_pool(1, FAKE_BASE, 64 * MIB);
+	for (i = 0; i < BUFFERS; i++)
+		buffers[i] = (struct kvp_buffer){
+			.addr = (void *)(uintptr_t)(FAKE_BASE + i * 4 * MIB), .length = 2 * MIB,
+		};
+	list = fake_world_list(buffers, BUFFERS);
+	return kvp_log_init(journal(), dir, NULL);
+}
+
+static int teardown(void **state)
+{
+	kvp_log_free(journal());
+	kvp_list_free(list);
+	kvp_registrar_free(registrar);
+	fake_journal_remove();
+	if (fake.live)
+		print_error("%d registrations left\n", fake.live);
+	return fake_world_teardown(state) || fake.live ? -1 : 0;
+}
+
+static int do_register(const struct kvp_transaction_options *options)
+{
+	memset(&error, 0, sizeof(error));
+	fake.register_calls = fake.unregister_calls = fake.call_count = 0;
+	return kvp_register(fake_world_ctx(), "kv", list, &registrar, 1, options, &registration,
+			    &error);
+}
+
+static int do_unregister(void)
+{
+	return kvp_unregister(fake_world_ctx(), &registration, &error);
+}
+
+#define REGISTERED "intent outcome intent outcome intent outcome"
+#define UNDONE "undo undone undo undone undo undone"
+
+static void whole_life(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	/* Given as an option, it is there at once. */
+	assert_string_equal(fake_journal_types(), "file");
+	assert_int_equal(stat(fake_journal_path(), &st), 0);
+	assert_int_equal(st.st_mode, S_IFREG | 0600);
+	assert_int_equal(do_register(NULL), 0);
+	assert_string_equal(fake_journal_types(), "file begin pool " REGISTERED " commit");
+	assert_int_equal(do_unregister(), 0);
+	assert_string_equal(fake_journal_types(), "file begin pool " REGISTERED " commit " UNDONE
+			    " end");
+	kvp_log_free(journal());
+	assert_int_equal(fake_journal_files(), 0);
+	assert_int_equal(kvp_log_init(journal(), dir, NULL), 0);
+}
+
+static void what_records_say(void **state)
+{
+	struct kvp_journal_intent_record intent;
+	struct kvp_journal_outcome_record outcome;
+	struct kvp_journal_file_record file;
+	struct kvp_process self;
+	size_t size, at;
+	char *bytes;
+
+	(void)state;
+	assert_int_equal(do_register(NULL), 0);
+	bytes = fake_journal_load(fake_journal_path(), &size);
+	memcpy(&file, bytes, sizeof(file));
+	assert_int_equal(kvp_process_self(&self), 0);
+	assert_int_equal(le32toh(file.pid), getpid());
+	assert_int_equal(le64toh(file.start), self.start);
+	assert_memory_equal(file.boot_id, self.boot_id, 16);
+	assert_string_equal(file.library, "0.1");
+	at = sizeof(file) + sizeof(struct kvp_journal_begin_record) +
+	     sizeof(struct kvp_journal_pool_record) + sizeof(intent) + sizeof(outcome);
+	memcpy(&intent, bytes + at, sizeof(intent));
+	memcpy(&outcome, bytes + at + sizeof(intent), sizeof(outcome));
+	assert_int_equal(le64toh(intent.transaction), 1);
+	assert_int_equal(le32toh(intent.entry), 1);
+	assert_int_equal(le32toh(intent.index), 1);
+	assert_int_equal(le32toh(intent.flags), KVP_JOURNAL_ENTRY_EXTERNAL);
+	assert_int_equal(le64toh(intent.addr), FAKE_BASE + 4 * MIB);
+	assert_int_equal(le64toh(intent.length), 2 * MIB);
+	assert_int_equal(le64toh(intent.offset), 4 * MIB);
+	assert_int_equal(le32toh(intent.pool), 1);
+	assert_int_equal(le64toh(intent.generation), 101);
+	assert_string_equal(intent.registrar, "store");
+	assert_string_equal(intent.device_name, "store0");
+	assert_int_equal(le32toh(outcome.entry), 1);
+	assert_int_equal(outcome.code, 0);
+	assert_int_equal(le64toh(outcome.cookie), FAKE_BASE + 4 * MIB);
+	free(bytes);
+	assert_int_equal(do_unregister(), 0);
+}
+
+static void refusal_is_undone_in_the_journal(void **state)
+{
+	(void)state;
+	fake.fail_register = 3;
+	fake.register_ret = 600;
+	assert_int_equal(do_register(NULL), -EREMOTEIO);
+	assert_string_equal(fake_journal_types(), "file begin pool " REGISTERED
+			    " undo undone undo undone end");
+}
+
+static int refuse(const struct kvp_registration *given, void *arg)
+{
+	(void)given;
+	/* What can be found after a death in here is committed. */
+	strcpy(arg, fake_journal_types());
+	return -ECANCELED;
+}
+
+static void commit_is_written_before_it_is_told(void **state)
+{
+	struct kvp_transaction_options options = KVP_INIT(struct kvp_transaction_options);
+	char seen[400] = "";
+
+	(void)state;
+	options.commit = refuse;
+	options.arg = seen;
+	assert_int_equal(do_register(&options), -ECANCELED);
+	assert_string_equal(seen, "file begin pool " REGISTERED " commit");
+	assert_string_equal(fake_journal_types(), "file begin pool " REGISTERED " commit " UNDONE
+			    " end");
+}
+
+/* Every write fails once: nothing stays registered, and what is in the file is whole. */
+static void every_write_fails_once(enum fake_call call)
+{
+	unsigned int n;
+
+	for (n = 0;; n++) {
+		fake_fail(call, n, ENOSPC);
+		fake_world_forget_states();
+		if (!do_register(NULL))
+			break;
+		assert_true(fake_failed(call));
+		assert_int_equal(error.err, -ENOSPC);
+		assert_null(registration);
+		assert_int_equal(fake.live, 0);
+		if (n < 2) {	/* begin, pool */
+			assert_int_equal(error.phase, KVP_PHASE_JOURNAL);
+			assert_int_equal(fake.register_calls, 0);
+			assert_string_equal(fake_world_states(), "");
+		} else {
+			assert_string_equal(fake_world_states(), "1:registering 1:failed");
+		}
+		/* An intent that is not written is not carried out. */
+		if (n >= 2 && n < 8)
+			assert_int_equal(fake.register_calls, (n - 1) / 2);
+		fake_journal_types();
+	}
+	fake_fail(call, 0, 0);
+	assert_int_equal(n, 2 + 2 * BUFFERS + 1);
+	assert_int_equal(do_unregister(), 0);
+}
+
+static void every_write_fails(void **state)
+{
+	(void)state;
+	every_write_fails_once(FAKE_WRITE);
+	every_write_fails_once(FAKE_SHORT_WRITE);
+}
+
+/* Undoing goes on without a journal. */
+static void undo_is_not_stopped(void **state)
+{
+	unsigned int n;
+
+	(void)state;
+	for (n = 0; n < 2 * BUFFERS + 1; n++) {
+		assert_int_equal(do_register(NULL), 0);
+		fake_fail(n % 2 ? FAKE_WRITE : FAKE_SHORT_WRITE, n, EIO);
+		assert_int_equal(do_unregister(), 0);
+		assert_int_equal(fake.unregister_calls, BUFFERS);
+		fake_journal_types();
+	}
+}
+
+/* A torn record that can't be taken back: nothing is written behind it. */
+static void broken_journal(void **state)
+{
+	(void)state;
+	fake_fail(FAKE_SHORT_WRITE, 3, 1);
+	fake_fail(FAKE_TRUNCATE, 0, EIO);
+	assert_int_equal(do_register(NULL), -ENOSPC);
+	assert_true(journal()->broken);
+	assert_int_equal(fake.register_calls, fake.unregister_calls);
+	assert_int_equal(do_register(NULL), -EIO);
+	assert_int_equal(error.phase, KVP_PHASE_JOURNAL);
+	assert_int_equal(fake.register_calls, 0);
+}
+
+static void no_space_is_known_before(void **state)
+{
+	static const struct {
+		int err;
+		const char *advice;
+	} cases[] = {
+		{ ENOSPC, "free space, or give another directory" },
+		{ EDQUOT, "an empty one switches the journal off" },
+		{ EOPNOTSUPP, "a file system that has fallocate" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		fake_fail(FAKE_FALLOCATE, 0, cases[i].err);
+		assert_int_equal(do_register(NULL), -cases[i].err);
+		assert_int_equal(error.phase, KVP_PHASE_JOURNAL);
+		assert_contains(error.message, "reserve the space of the transaction");
+		assert_contains(error.message, dir);
+		assert_contains(error.advice, cases[i].advice);
+		assert_int_equal(fake.register_calls, 0);
+		assert_string_equal(fake_world_states(), "");
+	}
+	fake_fail(FAKE_FALLOCATE, 0, EINTR);
+	assert_int_equal(do_register(NULL), 0);
+	assert_int_equal(do_unregister(), 0);
+}
+
+/* A write beyond this limit would be a deadly signal. */
+static void limit_of_file_size(void **state)
+{
+	struct rlimit before, small;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small = before;
+	small.rlim_cur = 1000;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_int_equal(do_register(NULL), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_contains(error.advice, "ulimit -f");
+	assert_int_equal(fake.register_calls, 0);
+}
+
+static void quarantine_keeps_the_file(void **state)
+{
+	(void)state;
+	assert_int_equal(do_register(NULL), 0);
+	fake.fail_unregister = 2;
+	fake.unregister_ret = -EBUSY;
+	assert_int_equal(do_unregister(), -EBUSY);
+	assert_int_equal(journal()->open, 1);
+	assert_int_equal(journal()->reserved, registration->record.reserved);
+	fake.fail_unregister = 0;
+	assert_int_equal(do_unregister(), 0);
+	assert_string_equal(fake_journal_types(), "file begin pool " REGISTERED " commit " UNDONE
+			    " undo undone end");
+	assert_int_equal(journal()->open, 0);
+	assert_int_equal(journal()->reserved, 0);
+}
+
+/* Entries move up when others go; in the journal they keep their number. */
+static void numbers_stay(void **state)
+{
+	struct kvp_journal_undo_record undo;
+	size_t size;
+	char *bytes;
+
+	(void)state;
+	assert_int_equal(do_register(NULL), 0);
+	fake.fail_unregister = 1;
+	fake.unregister_ret = -EBUSY;
+	assert_int_equal(do_unregister(), -EBUSY);
+	fake.fail_unregister = 0;
+	assert_int_equal(do_unregister(), 0);
+	bytes = fake_journal_load(fake_journal_path(), &size);
+	memcpy(&undo, bytes + size - sizeof(struct kvp_journal_mark_record) -
+	       sizeof(struct kvp_journal_outcome_record) - sizeof(undo), sizeof(undo));
+	assert_int_equal(le16toh(undo.head.type), KVP_JOURNAL_UNDO);
+	assert_int_equal(le32toh(undo.entry), 2);
+	free(bytes);
+}
+
+static void left_open_is_left(void **state)
+{
+	struct kvp_log copy;
+
+	(void)state;
+	assert_int_equal(do_register(NULL), 0);
+	copy = *journal();
+	/* As kvp_close() does, with the registration forgotten. */
+	copy.dir = NULL;
+	copy.fd = dup(copy.fd);
+	copy.dir_fd = dup(copy.dir_fd);
+	kvp_log_free(&copy);
+	assert_int_equal(fake_journal_files(), 1);
+	assert_int_equal(do_unregister(), 0);
+}
+
+static void does_not_grow(void **state)
+{
+	struct stat st;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 100; i++) {
+		assert_int_equal(do_register(NULL), 0);
+		assert_int_equal(do_unregister(), 0);
+	}
+	assert_string_equal(fake_journal_types(), "file begin pool " REGISTERED " commit " UNDONE
+			    " end");
+	assert_int_equal(stat(fake_journal_path(), &st), 0);
+	assert_true(st.st_size < 4096);
+}
+
+static void pool_that_was_created_here(void **state)
+{
+	struct kvp_created created = { .id = 1, .generation = 101 };
+	const size_t at = sizeof(struct kvp_journal_file_record) +
+		sizeof(struct kvp_journal_begin_record);
+	struct kvp_journal_pool_record pool;
+	unsigned int i;
+	size_t size;
+	char *bytes;
+
+	(void)state;
+	fake_world_ctx()->created = &created;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(do_register(NULL), 0);
+		bytes = fake_journal_load(fake_journal_path(), &size);
+		memcpy(&pool, bytes + at, sizeof(pool));
+		free(bytes);
+		assert_int_equal(le32toh(pool.id), 1);
+		assert_int_equal(le64toh(pool.generation), 101);
+		assert_int_equal(le32toh(pool.flags), KVP_JOURNAL_POOL_CREATED |
+				 (i ? KVP_JOURNAL_POOL_COMMITTED : 0));
+		assert_int_equal(do_unregister(), 0);
+	}
+	fake_world_ctx()->created = NULL;
+}
+
+static void after_a_fork(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(do_register(NULL), 0);
+	pid = fork();
+	if (!pid) {
+		struct kvp_registration *other;
+
+		if (kvp_register(fake_world_ctx(), "kv", list, &registrar, 1, NULL, &other,
+				 &error) != -EINVAL || !strstr(error.advice, "after fork()"))
+			_exit(1);
+		journal()->open = 0;
+		kvp_log_free(journal());
+		_exit(fake_journal_files() == 1 ? 0 : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(do_unregister(), 0);
+}
+
+int main(void)
+{
+#define journal_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		journal_test(whole_life),
+		journal_test(what_records_say),
+		journal_test(refusal_is_undone_in_the_journal),
+		journal_test(commit_is_written_before_it_is_told),
+		journal_test(every_write_fails),
+		journal_test(undo_is_not_stopped),
+		journal_test(broken_journal),
+		journal_test(no_space_is_known_before),
+		journal_test(limit_of_file_size),
+		journal_test(quarantine_keeps_the_file),
+		journal_test(numbers_stay),
+		journal_test(left_open_is_left),
+		journal_test(does_not_grow),
+		journal_test(pool_that_was_created_here),
+		journal_test(after_a_fork),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
