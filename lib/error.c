@@ -73,6 +73,63 @@ KVP_EXPORT const char *kvp_kind_name(enum kvp_kind kind)
 	return pick(names, MNL_ARRAY_SIZE(names), (unsigned int)kind);
 }
 
+KVP_EXPORT const char *kvp_journal_type_name(enum kvp_journal_type type)
+{
+	static const char *const names[] = {
+		[0] = "unknown",
+		[KVP_JOURNAL_FILE] = "file",
+		[KVP_JOURNAL_BEGIN] = "begin",
+		[KVP_JOURNAL_POOL] = "pool",
+		[KVP_JOURNAL_INTENT] = "intent",
+		[KVP_JOURNAL_OUTCOME] = "outcome",
+		[KVP_JOURNAL_COMMIT] = "commit",
+		[KVP_JOURNAL_UNDO] = "undo",
+		[KVP_JOURNAL_UNDONE] = "undone",
+		[KVP_JOURNAL_END] = "end",
+	};
+
+	return pick(names, MNL_ARRAY_SIZE(names), (unsigned int)type);
+}
+
+KVP_EXPORT const char *kvp_journal_condition_name(enum kvp_journal_condition condition)
+{
+	static const char *const names[] = {
+		[KVP_JOURNAL_WHOLE] = "whole",
+		[KVP_JOURNAL_TORN] = "torn",
+		[KVP_JOURNAL_DAMAGED] = "damaged",
+		[KVP_JOURNAL_NEWER] = "newer",
+		[KVP_JOURNAL_FOREIGN] = "foreign",
+	};
+
+	return pick(names, MNL_ARRAY_SIZE(names), (unsigned int)condition);
+}
+
+KVP_EXPORT const char *kvp_liveness_name(enum kvp_liveness liveness)
+{
+	static const char *const names[] = {
+		[KVP_LIVENESS_UNKNOWN] = "unknown",
+		[KVP_LIVENESS_ALIVE] = "alive",
+		[KVP_LIVENESS_DEAD] = "dead",
+		[KVP_LIVENESS_OTHER_BOOT] = "other-boot",
+	};
+
+	return pick(names, MNL_ARRAY_SIZE(names), (unsigned int)liveness);
+}
+
+KVP_EXPORT const char *kvp_journal_state_name(enum kvp_journal_state state)
+{
+	static const char *const names[] = {
+		[KVP_JOURNAL_ENTRY_INTENDED] = "intended",
+		[KVP_JOURNAL_ENTRY_REFUSED] = "refused",
+		[KVP_JOURNAL_ENTRY_REGISTERED] = "registered",
+		[KVP_JOURNAL_ENTRY_UNDOING] = "undoing",
+		[KVP_JOURNAL_ENTRY_QUARANTINED] = "quarantined",
+		[KVP_JOURNAL_ENTRY_UNDONE] = "undone",
+	};
+
+	return pick(names, MNL_ARRAY_SIZE(names), (unsigned int)state);
+}
+
 int kvp_fail(struct kvp_error *error, int err, enum kvp_phase phase, uint32_t index,
 	     const char *device, const char *advice, const char *format, ...)
 {

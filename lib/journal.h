@@ -148,13 +148,6 @@ struct kvp_process {
 /* This process. -EPROTO: /proc is not that of its pid namespace, or makes no sense. */
 int kvp_process_self(struct kvp_process *self);
 
-enum kvp_liveness {
-	KVP_LIVENESS_ALIVE,
-	KVP_LIVENESS_DEAD,
-	KVP_LIVENESS_OTHER_BOOT,	/* it ended with its boot */
-	KVP_LIVENESS_UNKNOWN,		/* can't be told from here: treat it as alive */
-};
-
 /* Whether `process` runs; `self` is who asks. */
 enum kvp_liveness kvp_process_look(const struct kvp_process *process,
 				   const struct kvp_process *self);
@@ -240,5 +233,37 @@ void kvp_log_retry(struct kvp_registration *registration);
 int kvp_log_commit(struct kvp_registration *registration, struct kvp_error *error);
 /* Nothing of the transaction is registered any more. */
 void kvp_log_end(struct kvp_registration *registration);
+
+/* ------------------------------------------ journal_read.c, journal_apply.c */
+
+/* A transaction as it is read, and where its entries are among all. */
+struct kvp_journal_numbers {
+	uint32_t *positions;	/* by the entry's number in the transaction */
+	uint32_t count, room;
+};
+
+struct kvp_journal {
+	struct kvp_journal_info info;
+	struct kvp_journal_record *records;
+	struct kvp_journal_entry *entries;
+	struct kvp_journal_pool *pools;
+	struct kvp_journal_transaction *transactions;
+	struct kvp_journal_numbers *numbers;	/* of each transaction */
+	uint32_t record_room, entry_room, pool_room, transaction_room, numbers_room;
+};
+
+/* Read what is in memory. 0 whatever it is, see info.condition, or -ENOMEM. */
+int kvp_journal_parse(const void *bytes, size_t size, struct kvp_journal **journal);
+/* Read an open file; as kvp_journal_read(). */
+int kvp_journal_read_fd(int fd, const char *path, struct kvp_journal **journal,
+			struct kvp_error *error);
+/*
+ * What a whole record does to what is known. Fills in `record`. 0, -ENOMEM, or
+ * -EBADMSG with the reason in info.reason: it makes no sense where it stands.
+ */
+int kvp_journal_apply(struct kvp_journal *journal, const union kvp_journal_any_record *raw,
+		      struct kvp_journal_record *record);
+/* Room for one more of `size` bytes in the array at `items`. -ENOMEM. */
+int kvp_journal_grow(void *items, uint32_t count, uint32_t *room, size_t size);
 
 #endif /* KVP_JOURNAL_H */

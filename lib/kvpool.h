@@ -687,6 +687,130 @@ enum kvp_journal_type {
 	KVP_JOURNAL_END,	/* nothing of the transaction is registered any more */
 };
 
+const char *kvp_journal_type_name(enum kvp_journal_type type);
+
+/* What a file of a journal is. */
+enum kvp_journal_condition {
+	KVP_JOURNAL_WHOLE,	/* ends with a whole record */
+	KVP_JOURNAL_TORN,	/* the last record is cut short, as a death may leave it */
+	KVP_JOURNAL_DAMAGED,	/* a record is not what was written: it must not be acted on */
+	KVP_JOURNAL_NEWER,	/* of a format that this library doesn't know */
+	KVP_JOURNAL_FOREIGN,	/* no journal at all */
+};
+
+const char *kvp_journal_condition_name(enum kvp_journal_condition condition);
+
+/* Whether the process that wrote a journal still runs. */
+enum kvp_liveness {
+	KVP_LIVENESS_UNKNOWN,	/* can't be told from here, as in another pid namespace */
+	KVP_LIVENESS_ALIVE,
+	KVP_LIVENESS_DEAD,
+	KVP_LIVENESS_OTHER_BOOT,	/* it ended with its boot, and all that it registered too */
+};
+
+const char *kvp_liveness_name(enum kvp_liveness liveness);
+
+/* What is known of an entry. */
+enum kvp_journal_state {
+	KVP_JOURNAL_ENTRY_INTENDED,	/* may be registered or not */
+	KVP_JOURNAL_ENTRY_REFUSED,	/* was not registered */
+	KVP_JOURNAL_ENTRY_REGISTERED,
+	KVP_JOURNAL_ENTRY_UNDOING,	/* may still be registered or not */
+	KVP_JOURNAL_ENTRY_QUARANTINED,	/* unregistering it failed */
+	KVP_JOURNAL_ENTRY_UNDONE,
+};
+
+const char *kvp_journal_state_name(enum kvp_journal_state state);
+
+struct kvp_journal_info {
+	enum kvp_journal_condition condition;
+	char reason[192];	/* why it isn't whole; empty when it is */
+	uint64_t size;		/* of the file, bytes */
+	uint64_t offset;	/* so many of them are whole records that make sense */
+	uint32_t records;
+	uint32_t transactions;
+	uint32_t entries;
+	uint32_t pools;
+	uint32_t open_transactions;	/* begun and not ended */
+	uint32_t open_entries;	/* intended, registered, undoing, quarantined */
+	/* Of the first record; all zero when `records` is 0. */
+	uint8_t boot_id[16];
+	uint8_t session[16];	/* random, of the context that wrote it */
+	uint64_t start;		/* of the process: clock ticks since boot, as in /proc/PID/stat */
+	uint64_t pid_namespace;	/* inode */
+	uint64_t time_namespace;
+	pid_t pid;
+	uid_t uid;
+	char library[16];	/* its version */
+	enum kvp_liveness liveness;	/* when it was read */
+};
+
+/* A record. What its type doesn't have is 0, or KVP_NONE. */
+struct kvp_journal_record {
+	enum kvp_journal_type type;
+	uint64_t offset;	/* in the file, bytes */
+	uint32_t length;
+	uint64_t sequence;
+	uint64_t transaction;
+	uint32_t entry;		/* its number in the transaction */
+	int32_t code;		/* what a registrar returned */
+	uint32_t position;	/* of the entry, pool or transaction: kvp_journal_entry() and so on */
+};
+
+struct kvp_journal_transaction {
+	uint64_t number;
+	uint32_t entries;	/* planned, registered or not */
+	uint32_t pools;
+	char domain[KVP_NAME_SIZE];
+	int committed;
+	int ended;
+};
+
+struct kvp_journal_pool {
+	uint64_t transaction;
+	uint32_t id;
+	uint64_t generation;
+	int created;		/* by the context that wrote the journal */
+	int committed;		/* a transaction of it was, this one or one before */
+};
+
+struct kvp_journal_entry {
+	uint64_t transaction;
+	uint32_t number;	/* in the transaction */
+	uint32_t index;		/* the caller's of the buffer */
+	char registrar[KVP_NAME_SIZE];
+	uint32_t device;
+	char device_name[KVP_NAME_SIZE];
+	int external;		/* outlives its process, see struct kvp_registrar_ops */
+	struct kvp_chunk chunk;	/* its address is one of that process */
+	uint64_t cookie;
+	enum kvp_journal_state state;
+	int32_t code;		/* what the registrar returned last */
+	int open;		/* may be registered, as far as the journal knows */
+};
+
+/* A journal that was read: plain data, which no longer hangs on the file. */
+struct kvp_journal;
+
+/*
+ * Read the journal at `path`. A file that is torn, damaged, newer or no journal
+ * is read as far as it makes sense: `condition` and `reason` say what it is.
+ * -EFBIG larger than 1 GiB; -EINVAL no regular file; what opening or reading it
+ * returns otherwise. It isn't changed, and may be one that is being written.
+ */
+int kvp_journal_read(const char *path, struct kvp_journal **journal, struct kvp_error *error);
+void kvp_journal_free(struct kvp_journal *journal);
+
+/* These belong to the journal and live as long. NULL past the end. */
+const struct kvp_journal_info *kvp_journal_info(const struct kvp_journal *journal);
+const struct kvp_journal_record *kvp_journal_record(const struct kvp_journal *journal, uint32_t n);
+/* In the order of their beginning. */
+const struct kvp_journal_transaction *
+kvp_journal_transaction(const struct kvp_journal *journal, uint32_t n);
+const struct kvp_journal_pool *kvp_journal_pool(const struct kvp_journal *journal, uint32_t n);
+/* In the order of their intents. */
+const struct kvp_journal_entry *kvp_journal_entry(const struct kvp_journal *journal, uint32_t n);
+
 #ifdef __cplusplus
 }
 #endif

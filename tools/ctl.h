@@ -34,8 +34,8 @@ struct ctl_command {
 	int (*run)(struct ctl *ctl, int argc, char **argv);	/* returns the exit code */
 };
 
-extern const struct ctl_command ctl_claim, ctl_create, ctl_destroy, ctl_list, ctl_monitor,
-	ctl_resolve, ctl_set, ctl_show, ctl_stats;
+extern const struct ctl_command ctl_claim, ctl_create, ctl_destroy, ctl_journal, ctl_list,
+	ctl_monitor, ctl_resolve, ctl_set, ctl_show, ctl_stats;
 
 /*
  * Values of long options. They start above all characters, so that optopt

@@ -3,3 +3,5 @@ UNIT_EXTRA_test_ctl_parse := tools/parse.c
 UNIT_EXTRA_test_ctl_maps := tools/maps.c tools/parse.c
 UNIT_EXTRA_test_ctl_format := tools/format.c
 UNIT_LIBS_test_ctl_format := -ljson-c
+UNIT_EXTRA_test_ctl_journal := tools/format_journal.c tools/format.c
+UNIT_LIBS_test_ctl_journal := -ljson-c

@@ -35,7 +35,7 @@ check() {
 check 0 'usage: kvpoolctl' --help
 check 0 'usage: kvpoolctl' -h
 check 0 'kvpoolctl ' --version
-for command in list show stats resolve monitor create set claim destroy; do
+for command in list show stats resolve monitor journal create set claim destroy; do
 	check 0 "usage: kvpoolctl $command" "$command" --help
 	check 0 "usage: kvpoolctl $command" --json "$command" -h
 	check 2 "kvpoolctl: $command: unknown or ambiguous option '--nothing'" "$command" --nothing
@@ -81,6 +81,22 @@ check 2 'the length is 0' resolve --pid $$ 0x1000 0
 check 2 'wraps around' resolve --pid $$ 0xffffffffffffffff 2
 check 2 'END lies before START' resolve --pid $$ 2000-1000
 check 2 'END is START' resolve --pid $$ 1000-1000
+
+check 2 'do what? Give show FILE' journal
+check 2 'do what? Give show FILE' journal hide x
+check 2 'show takes one file' journal show
+check 2 'show takes one file' journal show a b
+check 1 "can't find /nonexistent" journal show /nonexistent
+mkdir "$dir/empty"
+check 0 '[]' journal show --json "$dir/empty"
+: >"$dir/none.journal"
+check 0 'torn: the file is empty' journal show "$dir/none.journal"
+# It is explained on stdout, and a failure on stderr.
+echo 'no journal, by far' >"$dir/empty/other.journal"
+"$KVPOOLCTL" journal show "$dir/empty" >"$dir/out" 2>"$dir/err"
+[ $? -eq 1 ] || complain 'a foreign file is no failure'
+grep -q 'foreign: does not begin as a journal' "$dir/out" || complain 'a foreign file is not explained'
+grep -q 'other.journal is foreign' "$dir/err" || complain 'a foreign file is not told'
 
 # No pool is in sight, so the module is not asked.
 check 0 'unmapped' resolve --pid $$ 0x1000 4096
