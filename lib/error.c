@@ -130,6 +130,27 @@ KVP_EXPORT const char *kvp_journal_state_name(enum kvp_journal_state state)
 	return pick(names, MNL_ARRAY_SIZE(names), (unsigned int)state);
 }
 
+KVP_EXPORT const char *kvp_recovery_action_name(enum kvp_recovery_action action)
+{
+	static const char *const names[] = {
+		[KVP_RECOVERY_FILE_ALIVE] = "alive",
+		[KVP_RECOVERY_FILE_UNKNOWN] = "unknown",
+		[KVP_RECOVERY_FILE_BUSY] = "busy",
+		[KVP_RECOVERY_FILE_REFUSED] = "refused",
+		[KVP_RECOVERY_FILE_KEPT] = "kept",
+		[KVP_RECOVERY_FILE_REMOVED] = "removed",
+		[KVP_RECOVERY_ENTRY_GONE] = "entry-gone",
+		[KVP_RECOVERY_ENTRY_UNDONE] = "entry-undone",
+		[KVP_RECOVERY_ENTRY_QUARANTINED] = "entry-quarantined",
+		[KVP_RECOVERY_POOL_GONE] = "pool-gone",
+		[KVP_RECOVERY_POOL_DESTROYED] = "pool-destroyed",
+		[KVP_RECOVERY_POOL_LEFT] = "pool-left",
+		[KVP_RECOVERY_POOL_FAILED] = "pool-failed",
+	};
+
+	return pick(names, MNL_ARRAY_SIZE(names), (unsigned int)action);
+}
+
 int kvp_fail(struct kvp_error *error, int err, enum kvp_phase phase, uint32_t index,
 	     const char *device, const char *advice, const char *format, ...)
 {

@@ -266,4 +266,43 @@ int kvp_journal_apply(struct kvp_journal *journal, const union kvp_journal_any_r
 /* Room for one more of `size` bytes in the array at `items`. -ENOMEM. */
 int kvp_journal_grow(void *items, uint32_t count, uint32_t *room, size_t size);
 
+/* --------------------------------- recover.c, recover_file.c, recover_pool.c */
+
+/* Memory that may be registered at an external registrar, by one of the journals. */
+struct kvp_held {
+	const char *file;	/* name of the journal */
+	bool dead;		/* its process is */
+	char registrar[KVP_NAME_SIZE];
+	char device_name[KVP_NAME_SIZE];
+	uint32_t device;
+	struct kvp_span span;
+};
+
+struct kvp_recovery {
+	struct kvp_ctx *ctx;
+	struct kvp_recovery_options options;
+	struct kvp_recovery_report *report;
+	int dir_fd;
+	struct kvp_held *held;
+	uint32_t held_count, held_room;
+	/* The file at hand. */
+	const char *name;
+	struct kvp_journal *journal;
+	bool unfinished;	/* something in it is to be tried again */
+};
+
+/* Count it, and tell the caller. `err` and a reason are those of the report's first error. */
+void kvp_recovery_tell(struct kvp_recovery *recovery, const struct kvp_recovery_event *event);
+/* Add an entry of the journal `file` to what is held. -ENOMEM. */
+int kvp_recovery_hold(struct kvp_recovery *recovery, const char *file, bool dead,
+		      const struct kvp_journal_entry *entry);
+/* Forget what the journal `file` holds: it is looked at anew. */
+void kvp_recovery_release(struct kvp_recovery *recovery, const char *file);
+/* End what the file says; -ENOMEM, everything else is told. */
+int kvp_recovery_file(struct kvp_recovery *recovery, const char *name);
+/* End the pools of the file at hand that nothing is held of. */
+void kvp_recovery_pools(struct kvp_recovery *recovery);
+/* A descriptor of the locked file of this user's, or a negative errno; -EAGAIN: it's locked. */
+int kvp_recovery_open(const struct kvp_recovery *recovery, const char *name, int flags);
+
 #endif /* KVP_JOURNAL_H */

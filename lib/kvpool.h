@@ -567,7 +567,8 @@ struct kvp_registrar_ops {
 	/*
 	 * What it registers outlives this process, as in a store that runs by
 	 * itself: after a death kvp_recover() has it unregistered, by a registrar of
-	 * the same name. A cookie is then a number, not a pointer.
+	 * the same name. A cookie is then a number, not a pointer; and
+	 * unregister_chunk returns -ENOENT for what isn't registered.
 	 */
 	int external;
 };
@@ -810,6 +811,89 @@ kvp_journal_transaction(const struct kvp_journal *journal, uint32_t n);
 const struct kvp_journal_pool *kvp_journal_pool(const struct kvp_journal *journal, uint32_t n);
 /* In the order of their intents. */
 const struct kvp_journal_entry *kvp_journal_entry(const struct kvp_journal *journal, uint32_t n);
+
+/* ------------------------------------------------------------ recovery */
+
+/* What kvp_recover() did with a file, an entry or a pool, or would do. */
+enum kvp_recovery_action {
+	KVP_RECOVERY_FILE_ALIVE,	/* its process runs: not looked at any further */
+	KVP_RECOVERY_FILE_UNKNOWN,	/* whether it runs can't be told from here: the same */
+	KVP_RECOVERY_FILE_BUSY,		/* another recovery is at it: the same */
+	KVP_RECOVERY_FILE_REFUSED,	/* damaged, newer, no journal, or it can't be read or written */
+	KVP_RECOVERY_FILE_KEPT,		/* something in it is to be tried again */
+	KVP_RECOVERY_FILE_REMOVED,	/* nothing is left to do */
+	KVP_RECOVERY_ENTRY_GONE,	/* ended with its process or boot */
+	KVP_RECOVERY_ENTRY_UNDONE,	/* unregistered, or the registrar did not have it */
+	KVP_RECOVERY_ENTRY_QUARANTINED,	/* may still be registered */
+	KVP_RECOVERY_POOL_GONE,		/* it had ended already */
+	KVP_RECOVERY_POOL_DESTROYED,
+	KVP_RECOVERY_POOL_LEFT,		/* committed and persistent, owned, quarantined, or in use */
+	KVP_RECOVERY_POOL_FAILED,	/* destroying it failed */
+};
+
+const char *kvp_recovery_action_name(enum kvp_recovery_action action);
+
+struct kvp_recovery_event {
+	enum kvp_recovery_action action;
+	const char *file;	/* its name in the directory */
+	const struct kvp_journal_entry *entry;	/* NULL: it isn't about one */
+	const struct kvp_journal_pool *pool;	/* NULL: it isn't about one */
+	int err;		/* 0, or why not, negative */
+	const char *reason;	/* why; empty where the action says it all */
+};
+
+struct kvp_recovery_options {
+	size_t struct_size;
+	const char *journal_dir;	/* as in struct kvp_options; "" finds nothing */
+	/*
+	 * What has entries of external registrars unregistered: by its name. Those
+	 * of other names are quarantined. They stay the caller's.
+	 */
+	struct kvp_registrar *const *registrars;
+	uint32_t registrar_count;
+	int dry_run;			/* only say what would be done */
+	/* Called for each thing that is done; what the event points to lives as long as the call. */
+	void (*each)(const struct kvp_recovery_event *event, void *arg);
+	void *arg;
+};
+
+/* How often each action was taken, by enum kvp_recovery_action. */
+struct kvp_recovery_report {
+	uint32_t count[16];
+	struct kvp_error first;		/* the first that is quarantined, refused or failed; err 0: none */
+};
+
+/*
+ * End what dead processes left, by their journals. A process is dead when its
+ * boot has ended, or in this boot, pid and time namespace no process has its id
+ * and start time.
+ *
+ *  - What was registered at registrars that aren't external has ended with the
+ *    process. So has everything of another boot.
+ *  - What may be registered at an external one is unregistered in reverse order
+ *    by the registrar of that name, at the device of the same name. It gets the
+ *    chunk as it was (the address is one of the dead process; the span says what
+ *    it is) and the cookie, NULL when the process died before it was known.
+ *    -ENOENT means that it isn't registered, and is as good as 0: when a process
+ *    or recovery died at that very moment, nobody else knows. An entry whose
+ *    memory a running process has registered at the same device, by the journals
+ *    in the directory, is not touched.
+ *  - What can't be unregistered is quarantined: it stays in the file, its pool is
+ *    not destroyed, and the next call tries again.
+ *  - Pools that the dead context created and had in a transaction are destroyed,
+ *    without force, unless they are owned again, or persistent and committed.
+ *
+ * Call it before the first kvp_register() of a process that takes another's
+ * place. Two calls at once share the files; a second one after it finds nothing
+ * to do. `options` and `report` may be NULL. Files of other users are refused.
+ *
+ * 0: the directory was gone through, or there is none; `report` says with what
+ * result. -EINVAL a registrar is NULL, has no name or the name of another, or
+ * journal_dir is relative; -EACCES, -EPERM, -ENOTDIR the directory is not safe to
+ * act on; -E2BIG, -ENOMEM.
+ */
+int kvp_recover(struct kvp_ctx *ctx, const struct kvp_recovery_options *options,
+		struct kvp_recovery_report *report, struct kvp_error *error);
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -293,8 +294,21 @@ int __wrap_mprotect(void *addr, size_t length, int protection)
 	return __real_mprotect(addr, length, protection);
 }
 
+static unsigned int kill_countdown;
+static bool kill_torn;
+
+void fake_kill(unsigned int n, bool torn)
+{
+	kill_countdown = n;
+	kill_torn = torn;
+}
+
 ssize_t __wrap_pwrite(int fd, const void *data, size_t size, off_t offset)
 {
+	if (fake.active && kill_countdown && !--kill_countdown) {
+		__real_pwrite(fd, data, kill_torn ? size / 2 : size, offset);
+		raise(SIGKILL);
+	}
 	if (fake_fails(FAKE_WRITE))
 		return -1;
 	return __real_pwrite(fd, data, fake_fails(FAKE_SHORT_WRITE) ? size / 2 : size, offset);

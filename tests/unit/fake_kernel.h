@@ -39,6 +39,8 @@ enum fake_call {
 
 /* The call after the next `skip` calls of that kind fails with `err`. A short write takes half. */
 void fake_fail(enum fake_call call, unsigned int skip, int err);
+/* SIGKILL this process in its n-th pwrite(), after all of it or (torn) half; 0: never. */
+void fake_kill(unsigned int n, bool torn);
 /* Whether it came to that. */
 bool fake_failed(enum fake_call call);
 /* The n-th allocation of the library from now on fails; 0: none. */

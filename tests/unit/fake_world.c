@@ -22,10 +22,14 @@ int __wrap_kvp_pool_find(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
 			 struct kvp_pool_info *info, struct kvp_error *error);
 int __wrap_kvp_pool_set(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
 			const struct kvp_pool_change *change, struct kvp_error *error);
+int __real_kvp_pool_destroy(struct kvp_ctx *ctx, uint32_t id, uint64_t generation, int force,
+			    struct kvp_error *error);
+int __wrap_kvp_pool_destroy(struct kvp_ctx *ctx, uint32_t id, uint64_t generation, int force,
+			    struct kvp_error *error);
 int __real_kvp_memlock_read(struct kvp_memlock *memlock, struct kvp_error *error);
 int __wrap_kvp_memlock_read(struct kvp_memlock *memlock, struct kvp_error *error);
 
-unsigned int fake_world_resolved;
+unsigned int fake_world_resolved, fake_world_destroyed;
 
 static struct {
 	bool active;
@@ -37,6 +41,7 @@ static struct {
 	unsigned int resolve_skip;
 	int resolve_err;
 	int find_err;
+	int destroy_err;
 	struct kvp_memlock memlock;
 	bool memlock_real;
 	int state_err[KVP_REGISTRATION_FAILED + 1];
@@ -50,7 +55,7 @@ int fake_world_setup(void **state)
 	world.ctx.control = -1;
 	world.memlock.limit = UINT64_MAX;
 	pthread_mutex_init(&world.ctx.lock, NULL);
-	fake_world_resolved = 0;
+	fake_world_resolved = fake_world_destroyed = 0;
 	return fake_setup(state);
 }
 
@@ -123,6 +128,11 @@ void fake_world_fail_state(enum kvp_registration_state state, int err)
 void fake_world_fail_find(int err)
 {
 	world.find_err = err;
+}
+
+void fake_world_fail_destroy(int err)
+{
+	world.destroy_err = err;
 }
 
 void fake_world_memlock(uint64_t limit, uint64_t used)
@@ -239,6 +249,25 @@ int __wrap_kvp_pool_set(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
 	snprintf(world.states + used, sizeof(world.states) - used, "%s%u:%s", used ? " " : "", id,
 		 kvp_registration_state_name(change->registration));
 	return err ? kvp_fail(error, err, KVP_PHASE_REQUEST, KVP_NONE, NULL, NULL, "set") : 0;
+}
+
+int __wrap_kvp_pool_destroy(struct kvp_ctx *ctx, uint32_t id, uint64_t generation, int force,
+			    struct kvp_error *error)
+{
+	struct kvp_pool_info *found;
+
+	if (!world.active)
+		return __real_kvp_pool_destroy(ctx, id, generation, force, error);
+	fake_world_destroyed++;
+	found = fake_world_info(id);
+	assert_non_null(found);
+	assert_int_equal(found->generation, generation);
+	assert_false(force);
+	if (world.destroy_err)
+		return kvp_fail(error, world.destroy_err, KVP_PHASE_REQUEST, KVP_NONE, NULL, NULL,
+				"destroy");
+	found->generation = 0;
+	return 0;
 }
 
 int __wrap_kvp_memlock_read(struct kvp_memlock *memlock, struct kvp_error *error)

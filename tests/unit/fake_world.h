@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A world of made-up memory and pools for what stands on kvp_resolve(),
- * kvp_pool_find(), kvp_pool_set() and kvp_memlock_read(): unlike fake_kernel.h, which scripts
+ * kvp_pool_find(), kvp_pool_set(), kvp_pool_destroy() and kvp_memlock_read(): unlike fake_kernel.h, which scripts
  * every call, this one answers as often as it is asked. The addresses are
  * never touched. Outside fake_world_setup() and fake_world_teardown() the real
  * functions run.
@@ -39,6 +39,11 @@ void fake_world_fail_resolve(unsigned int skip, int err);
 void fake_world_fail_state(enum kvp_registration_state state, int err);
 /* kvp_pool_find() of every pool fails. */
 void fake_world_fail_find(int err);
+
+/* kvp_pool_destroy() of every pool fails; 0: it works, and the pool is gone. */
+void fake_world_fail_destroy(int err);
+/* How often it was called. */
+extern unsigned int fake_world_destroyed;
 
 /* What kvp_memlock_read() finds: nothing limits, unless a test says so. */
 void fake_world_memlock(uint64_t limit, uint64_t used);

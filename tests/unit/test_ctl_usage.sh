@@ -35,7 +35,7 @@ check() {
 check 0 'usage: kvpoolctl' --help
 check 0 'usage: kvpoolctl' -h
 check 0 'kvpoolctl ' --version
-for command in list show stats resolve monitor journal create set claim destroy; do
+for command in list show stats resolve monitor journal create set claim destroy recover; do
 	check 0 "usage: kvpoolctl $command" "$command" --help
 	check 0 "usage: kvpoolctl $command" --json "$command" -h
 	check 2 "kvpoolctl: $command: unknown or ambiguous option '--nothing'" "$command" --nothing
@@ -82,6 +82,8 @@ check 2 'wraps around' resolve --pid $$ 0xffffffffffffffff 2
 check 2 'END lies before START' resolve --pid $$ 2000-1000
 check 2 'END is START' resolve --pid $$ 1000-1000
 
+check 2 '--dir here: not an absolute path' recover --dir here
+check 2 "'x' is too much" recover x
 check 2 'do what? Give show FILE' journal
 check 2 'do what? Give show FILE' journal hide x
 check 2 'show takes one file' journal show

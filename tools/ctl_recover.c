@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* kvpoolctl recover: end what dead processes left, as far as a tool without a store can. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <json-c/json.h>
+
+#include "ctl.h"
+#include "format.h"
+#include "format_journal.h"
+
+enum { OPT_DRY_RUN = OPT_COMMAND, OPT_DIR };
+
+static void print_event(const struct kvp_recovery_event *event, void *arg)
+{
+	(void)arg;
+	format_safe(stdout, event->file);
+	printf(": %s", kvp_recovery_action_name(event->action));
+	if (event->entry) {
+		printf(" transaction %" PRIu64 " entry %" PRIu32 " ", event->entry->transaction,
+		       event->entry->number);
+		format_journal_entry(stdout, event->entry);
+	} else if (event->pool) {
+		printf(" id:%" PRIu32 ".%" PRIu64, event->pool->id, event->pool->generation);
+	}
+	if (event->reason[0]) {
+		fputs(": ", stdout);
+		format_safe(stdout, event->reason);
+	}
+	putchar('\n');
+}
+
+/* An object: how often each action was taken. */
+static int print_report(const struct ctl *ctl, const struct kvp_recovery_report *report,
+			bool dry_run)
+{
+	struct json_object *object = json_object_new_object();
+	const char *text = NULL;
+	bool failed = !object;
+	int action;
+
+	for (action = 0; action <= KVP_RECOVERY_POOL_FAILED && !failed; action++)
+		failed = json_object_object_add(object, kvp_recovery_action_name(action),
+						json_object_new_int64(report->count[action]));
+	if (!failed)
+		failed = json_object_object_add(object, "dry-run", json_object_new_boolean(dry_run));
+	if (!failed)
+		text = json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN);
+	if (text)
+		puts(text);
+	json_object_put(object);
+	return text ? CTL_OK : ctl_fail_errno(ctl, -ENOMEM, NULL, "the report can't be printed");
+}
+
+static int recover(const struct ctl *ctl, struct kvp_recovery_options *options)
+{
+	struct kvp_recovery_report report;
+	struct kvp_error error = { 0 };
+	struct kvp_ctx *ctx;
+	int status;
+
+	ctx = ctl_open(ctl, options->dry_run);
+	if (!ctx)
+		return CTL_FAILED;
+	if (!ctl->json)
+		options->each = print_event;
+	if (kvp_recover(ctx, options, &report, &error))
+		status = ctl_fail(ctl, &error);
+	else if (ctl->json)
+		status = print_report(ctl, &report, options->dry_run);
+	else
+		status = CTL_OK;
+	kvp_close(ctx);
+	if (!status && report.first.err)
+		status = ctl_fail(ctl, &report.first);
+	return status;
+}
+
+static int run(struct ctl *ctl, int argc, char **argv)
+{
+	static const struct option long_options[] = {
+		{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
+		{ "dir", required_argument, NULL, OPT_DIR },
+		CTL_OPTIONS_END
+	};
+	struct kvp_recovery_options options = KVP_INIT(struct kvp_recovery_options);
+	int c, status;
+
+	while ((c = ctl_getopt(ctl, argc, argv, long_options)) != -1) {
+		switch (c) {
+		case OPT_DRY_RUN:
+			options.dry_run = 1;
+			break;
+		case OPT_DIR:
+			if (optarg[0] != '/')
+				return ctl_usage(ctl, "--dir %s: not an absolute path", optarg);
+			options.journal_dir = optarg;
+			break;
+		default:
+			return ctl->status;
+		}
+	}
+	status = ctl_no_operand(ctl, argc, argv);
+	return status ? status : recover(ctl, &options);
+}
+
+const struct ctl_command ctl_recover = {
+	.name = "recover",
+	.summary = "end what dead processes left",
+	.help =
+		"usage: kvpoolctl recover [OPTION]...\n"
+		"Go through the journals of processes that are dead: destroy the pools that they left,\n"
+		"and say what an external store may still hold. That is unregistered by a program\n"
+		"that has the store's registrar; until then its memory is kept.\n\n"
+		"  --dry-run    only say what would be done\n"
+		"  --dir DIR    the journals' directory; default KVPOOL_JOURNAL_DIR, or /run/kvpool\n"
+		"  --json       an object that counts what was done\n"
+		"  -h, --help   this text\n\n"
+		"Exit codes: 0 nothing is left to do, 1 something is, or it failed.\n",
+	.run = run,
+};
