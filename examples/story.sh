@@ -58,6 +58,9 @@ becomes() { # WHAT WANT COMMAND...
 # An ordinary user, who is in the group kvpool, and may lock 512 MiB.
 as_user() {
 	ulimit -l $((512 * 1024))
+	# As a login makes it: the library keeps its journals there.
+	XDG_RUNTIME_DIR=/run/user/$(id -u alice)
+	export XDG_RUNTIME_DIR
 	exec setpriv --reuid alice --regid alice --init-groups "$@"
 }
 
@@ -156,6 +159,7 @@ free_kib() { # what freed pages keep in the lists of processors counts as free
 
 step "The machine: the module is loaded, there are two RDMA devices and no pools."
 chown alice: "$dir" || fail "no user alice"
+install -d -m 700 -o alice -g alice "/run/user/$(id -u alice)" || fail "no run-time directory"
 is "RDMA devices" "$(rdma link show | grep -cE 'rxe[01]/1 state ACTIVE')" 2
 is "pools" "$(stat_of pools)" 0
 is "memory that pools hold" "$(stat_of bytes)" 0

@@ -232,7 +232,7 @@ KVP_EXPORT int kvp_recover(struct kvp_ctx *ctx, const struct kvp_recovery_option
 			   struct kvp_recovery_report *report, struct kvp_error *error)
 {
 	struct kvp_recovery recovery = { .ctx = ctx };
-	struct kvp_recovery_report unseen;
+	struct kvp_recovery_report unseen = { 0 };
 	char path[KVP_JOURNAL_PATH_SIZE];
 	struct kvp_error why;
 	const char *dir;

@@ -85,7 +85,7 @@ static void recover_pool(struct kvp_recovery *recovery, const struct kvp_journal
 {
 	struct kvp_recovery_event event = { .action = KVP_RECOVERY_POOL_LEFT, .pool = pool };
 	struct kvp_error error = { 0 };
-	struct kvp_pool_info info;
+	struct kvp_pool_info info = { 0 };
 	int err;
 
 	if (kvp_journal_info(recovery->journal)->liveness == KVP_LIVENESS_OTHER_BOOT)

@@ -188,7 +188,7 @@ static void add_text(struct json_object **object, const char *key, const char *v
 	char safe[512];
 	size_t i;
 
-	for (i = 0; value[i] && i < sizeof(safe) - 1; i++)
+	for (i = 0; i < sizeof(safe) - 1 && value[i]; i++)
 		safe[i] = (char)(value[i] >= ' ' && value[i] <= '~' ? value[i] : '?');
 	safe[i] = '\0';
 	add(object, key, json_object_new_string(safe));
