@@ -129,6 +129,8 @@ install: lib tools
 	install -D -m 644 $(BUILD)/libkvpool.a $(DESTDIR)$(LIBDIR)/libkvpool.a
 	install -D -m 644 $(BUILD)/libkvpool.pc $(DESTDIR)$(LIBDIR)/pkgconfig/libkvpool.pc
 	install -D -m 644 lib/kvpool.h $(DESTDIR)$(PREFIX)/include/kvpool.h
+	install -D -m 644 uapi/kvpool.h $(DESTDIR)$(PREFIX)/include/linux/kvpool.h
+	install -D -m 644 uapi/kvpool_netlink.h $(DESTDIR)$(PREFIX)/include/linux/kvpool_netlink.h
 	install -D -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin/kvpoolctl
 	install -D -m 644 tools/60-kvpool.rules $(DESTDIR)/usr/lib/udev/rules.d/60-kvpool.rules
 	install -D -m 644 docs/kvpoolctl.8 $(DESTDIR)$(PREFIX)/share/man/man8/kvpoolctl.8
