@@ -135,11 +135,34 @@ put_session:
 	return err;
 }
 
-/* May the session of a request change the pool? */
-static int check_change(struct kvpool_pool *pool, const struct kvpool_session *session,
-			struct netlink_ext_ack *extack)
+/* What a request to change a pool names, each with a reference. */
+struct change {
+	struct file *session;
+	struct kvpool_pool *pool;
+};
+
+static int change_begin(const struct genl_info *info, struct change *change)
 {
-	if (kvpool_may_change(pool, session))
+	change->session = session_get(info);
+	if (IS_ERR(change->session))
+		return PTR_ERR(change->session);
+	change->pool = pool_get(info, true);
+	if (IS_ERR(change->pool)) {
+		fput(change->session);
+		return PTR_ERR(change->pool);
+	}
+	return 0;
+}
+
+static void change_end(struct change *change)
+{
+	kvpool_pool_put(change->pool);
+	fput(change->session);
+}
+
+static int check_change(const struct change *change, struct netlink_ext_ack *extack)
+{
+	if (kvpool_may_change(change->pool, change->session->private_data))
 		return 0;
 	NL_SET_ERR_MSG_FMT(extack, "only the owner, the pool's uid or CAP_FOWNER may do this");
 	return -EPERM;
@@ -147,91 +170,68 @@ static int check_change(struct kvpool_pool *pool, const struct kvpool_session *s
 
 int kvpool_nl_pool_destroy_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	struct kvpool_pool *pool;
-	struct file *session;
+	struct change change;
 	int err;
 
-	session = session_get(info);
-	if (IS_ERR(session))
-		return PTR_ERR(session);
-	pool = pool_get(info, true);
-	if (IS_ERR(pool)) {
-		err = PTR_ERR(pool);
-		goto put_session;
-	}
+	err = change_begin(info, &change);
+	if (err)
+		return err;
 	mutex_lock(&kvpool_registry_lock);
-	mutex_lock(&pool->lock);
-	err = check_change(pool, session->private_data, info->extack);
-	mutex_unlock(&pool->lock);
+	mutex_lock(&change.pool->lock);
+	err = check_change(&change, info->extack);
+	mutex_unlock(&change.pool->lock);
 	mutex_unlock(&kvpool_registry_lock);
 	if (!err)
-		err = kvpool_pool_destroy(pool, nla_get_flag(info->attrs[KVPOOL_A_POOL_FORCE]),
+		err = kvpool_pool_destroy(change.pool,
+					  nla_get_flag(info->attrs[KVPOOL_A_POOL_FORCE]),
 					  info->extack);
-	kvpool_pool_put(pool);
-put_session:
-	fput(session);
+	change_end(&change);
 	return err;
 }
 
 int kvpool_nl_pool_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	struct kvpool_pool *pool;
 	struct kvpool_tags tags;
-	struct file *session;
+	struct change change;
 	u32 registration;
 	int err;
 
-	session = session_get(info);
-	if (IS_ERR(session))
-		return PTR_ERR(session);
-	pool = pool_get(info, true);
-	if (IS_ERR(pool)) {
-		err = PTR_ERR(pool);
-		goto put_session;
-	}
+	err = change_begin(info, &change);
+	if (err)
+		return err;
 	mutex_lock(&kvpool_registry_lock);
-	mutex_lock(&pool->lock);
-	tags = pool->tags;
-	registration = pool->registration;
-	err = check_change(pool, session->private_data, info->extack);
+	mutex_lock(&change.pool->lock);
+	tags = change.pool->tags;
+	registration = change.pool->registration;
+	err = check_change(&change, info->extack);
 	if (!err)
 		err = kvpool_request_tags(info, &tags, &registration);
 	if (!err)
-		err = kvpool_pool_set(pool, &tags, registration, info->extack);
-	mutex_unlock(&pool->lock);
+		err = kvpool_pool_set(change.pool, &tags, registration, info->extack);
+	mutex_unlock(&change.pool->lock);
 	mutex_unlock(&kvpool_registry_lock);
 	if (err >= 0) {
 		/* The change is made, whether the node can be or not. */
-		kvpool_netlink_notify(KVPOOL_CMD_POOL_CHANGE_NTF, pool);
+		kvpool_netlink_notify(KVPOOL_CMD_POOL_CHANGE_NTF, change.pool);
 		if (err)
-			err = kvpool_node_replace(pool);
+			err = kvpool_node_replace(change.pool);
 		if (err)
 			NL_SET_ERR_MSG_FMT(info->extack, "changed, but the node could not be made anew");
 	}
-	kvpool_pool_put(pool);
-put_session:
-	fput(session);
+	change_end(&change);
 	return err;
 }
 
 int kvpool_nl_pool_claim_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	struct kvpool_pool *pool;
-	struct file *session;
+	struct change change;
 	int err;
 
-	session = session_get(info);
-	if (IS_ERR(session))
-		return PTR_ERR(session);
-	pool = pool_get(info, true);
-	if (IS_ERR(pool)) {
-		err = PTR_ERR(pool);
-		goto put_session;
-	}
-	err = kvpool_pool_claim(pool, session->private_data, info->extack);
-	kvpool_pool_put(pool);
-put_session:
-	fput(session);
+	err = change_begin(info, &change);
+	if (err)
+		return err;
+	err = kvpool_pool_claim(change.pool, change.session->private_data, info->extack);
+	change_end(&change);
 	return err;
 }
 
