@@ -129,6 +129,7 @@ install: lib tools
 	install -D -m 644 $(BUILD)/libkvpool.a $(DESTDIR)$(LIBDIR)/libkvpool.a
 	install -D -m 644 $(BUILD)/libkvpool.pc $(DESTDIR)$(LIBDIR)/pkgconfig/libkvpool.pc
 	install -D -m 644 lib/kvpool.h $(DESTDIR)$(PREFIX)/include/kvpool.h
+	install -D -m 644 lib/kvpool_store.h $(DESTDIR)$(PREFIX)/include/kvpool_store.h
 	install -D -m 644 uapi/kvpool.h $(DESTDIR)$(PREFIX)/include/linux/kvpool.h
 	install -D -m 644 uapi/kvpool_netlink.h $(DESTDIR)$(PREFIX)/include/linux/kvpool_netlink.h
 	install -D -m 755 $(TOOL) $(DESTDIR)$(PREFIX)/bin/kvpoolctl

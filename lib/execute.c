@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Carrying a plan out and undoing it: what calls registrars. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "transaction.h"
 
@@ -25,29 +26,38 @@ static const char *register_advice(const struct kvp_registrar *registrar,
 	}
 }
 
+/* What an entry of a call failed with, in the registrar's own words if it has any. */
+static int code_of(const struct kvp_call *call, uint32_t i)
+{
+	return call->results[i] == -ETIMEDOUT && call->code ? call->code : call->results[i];
+}
+
 static int fail_call(const struct kvp_registration *registration, const struct kvp_entry *entry,
-		     int ret, enum kvp_phase phase, struct kvp_error *error)
+		     const struct kvp_call *call, uint32_t i, struct kvp_error *error)
 {
 	const struct kvp_registrar *registrar = registration->set.registrars[entry->registrar];
-	const bool undo = phase == KVP_PHASE_UNDO;
+	const enum kvp_phase phase = call->undo ? KVP_PHASE_UNDO : KVP_PHASE_REGISTER;
 	const char *device = kvp_registrar_device(registrar, entry->device);
-	const char *what = undo ? "unregister" : "register";
 	const char *advice;
+	char why[80] = "";
 	bool foreign;
-	int err = kvp_returned(ret, &foreign);
+	int err = kvp_returned(code_of(call, i), &foreign);
 
-	advice = undo ? "do not use this memory before kvp_unregister() has succeeded" :
-			register_advice(registrar, &entry->chunk, err);
-	if (foreign)
-		return kvp_fail(error, err, phase, entry->index, device, advice,
-				"buffer %" PRIu32 ": can't %s %" PRIu64 " bytes at 0x%" PRIxPTR
-				" (offset %" PRIu64 "): the registrar returned code %d",
-				entry->index, what, entry->chunk.length,
-				(uintptr_t)entry->chunk.addr, entry->offset, ret);
-	return kvp_fail(error, err, phase, entry->index, device, advice,
-			"buffer %" PRIu32 ": can't %s %" PRIu64 " bytes at 0x%" PRIxPTR
-			" (offset %" PRIu64 ")", entry->index, what, entry->chunk.length,
-			(uintptr_t)entry->chunk.addr, entry->offset);
+	advice = call->undo ? "do not use this memory before kvp_unregister() has succeeded" :
+			      register_advice(registrar, &entry->chunk, err);
+	if (call->late)
+		snprintf(why, sizeof(why), ": %s call has run for more than %" PRIu64 " ms",
+			 call->made ? "the" : "an earlier",
+			 registrar->ops.time_limit / 1000000);
+	else if (foreign)
+		snprintf(why, sizeof(why), ": the registrar returned code %d", code_of(call, i));
+	kvp_fail(error, err, phase, entry->index, device, advice,
+		 "buffer %" PRIu32 ": can't %s %" PRIu64 " bytes at 0x%" PRIxPTR
+		 " (offset %" PRIu64 ")%s", entry->index, call->undo ? "unregister" : "register",
+		 entry->chunk.length, (uintptr_t)entry->chunk.addr, entry->offset, why);
+	if (error)
+		error->repeated = call->late && !call->made;
+	return err;
 }
 
 static int fail_record(const struct kvp_entry *entry, int err, struct kvp_error *error)
@@ -58,53 +68,155 @@ static int fail_record(const struct kvp_entry *entry, int err, struct kvp_error 
 			entry->index);
 }
 
-static int register_entry(struct kvp_registration *registration, uint32_t n,
-			  struct kvp_error *error)
+/* Whether it may be registered: what an undo has to look at. */
+static bool may_be_registered(const struct kvp_registration *registration, uint32_t n)
+{
+	switch (kvp_record_get(&registration->record, n)) {
+	case KVP_STEP_INTENT:
+	case KVP_STEP_REGISTERED:
+	case KVP_STEP_UNDO_INTENT:
+	case KVP_STEP_QUARANTINED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * How many entries, from `n` on in steps of `step`, one call may take: those of
+ * one device that follow each other, if the registrar takes more than one.
+ */
+static uint32_t run_length(const struct kvp_registration *registration, uint32_t n, int step)
+{
+	const struct kvp_entry *first = &registration->entries[n], *entry;
+	const struct kvp_registrar_ops *ops = &registration->set.registrars[first->registrar]->ops;
+	uint32_t count = 1;
+
+	if (step > 0 ? !ops->register_batch : !ops->unregister_batch)
+		return 1;
+	/* Past either end, `n` is at least `count`: it wraps below 0. */
+	for (n += (uint32_t)step; n < registration->count && count < KVP_CALL_MAX;
+	     n += (uint32_t)step, count++) {
+		entry = &registration->entries[n];
+		if (entry->registrar != first->registrar || entry->device != first->device ||
+		    (step < 0 && !may_be_registered(registration, n)))
+			break;
+	}
+	return count;
+}
+
+/* Have the `count` entries from `n` on written down, as intended; all or none. */
+static int intend(struct kvp_registration *registration, uint32_t n, uint32_t count,
+		  struct kvp_error *error)
+{
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < count; i++) {
+		err = kvp_record_step(registration, n + i, KVP_STEP_INTENT, 0);
+		if (!err)
+			continue;
+		fail_record(&registration->entries[n + i], err, error);
+		while (i--)
+			(void)kvp_record_step(registration, n + i, KVP_STEP_REFUSED, -ECANCELED);
+		return err;
+	}
+	return 0;
+}
+
+static int registered(struct kvp_registration *registration, uint32_t n,
+		      const struct kvp_call *call, uint32_t i, struct kvp_error *error)
 {
 	struct kvp_entry *entry = &registration->entries[n];
 	const struct kvp_registrar *registrar = registration->set.registrars[entry->registrar];
-	void *cookie = NULL;
-	int ret, err;
+	int err;
 
-	err = kvp_record_step(registration, n, KVP_STEP_INTENT, 0);
-	if (err)
-		return fail_record(entry, err, error);
-	ret = registrar->ops.register_chunk(registrar->arg, entry->device, &entry->chunk, &cookie);
-	if (ret) {
-		(void)kvp_record_step(registration, n, KVP_STEP_REFUSED, ret);
-		return fail_call(registration, entry, ret, KVP_PHASE_REGISTER, error);
+	if (!call->results[i]) {
+		entry->cookie = call->cookies[i];
+		err = kvp_record_step(registration, n, KVP_STEP_REGISTERED, 0);
+		return err ? fail_record(entry, err, error) : 0;
 	}
-	entry->cookie = cookie;
-	err = kvp_record_step(registration, n, KVP_STEP_REGISTERED, 0);
-	return err ? fail_record(entry, err, error) : 0;
+	/* Otherwise it may be registered, and its last step stays the intent. */
+	if (call->results[i] != -ETIMEDOUT || !call->made || !registrar->ops.external)
+		(void)kvp_record_step(registration, n, KVP_STEP_REFUSED, code_of(call, i));
+	return fail_call(registration, entry, call, i, error);
+}
+
+static int register_run(struct kvp_registration *registration, uint32_t n, struct kvp_call *call,
+			struct kvp_error *error)
+{
+	const struct kvp_entry *entry = &registration->entries[n];
+	uint32_t i;
+	int err, first;
+
+	first = intend(registration, n, call->count, error);
+	if (first)
+		return first;
+	call->device = entry->device;
+	call->undo = false;
+	kvp_call_run(registration->set.registrars[entry->registrar], call);
+	for (i = 0; i < call->count; i++) {
+		err = registered(registration, n + i, call, i, first ? NULL : error);
+		if (!first)
+			first = err;
+	}
+	return first;
+}
+
+static int register_one(struct kvp_registration *registration, uint32_t n, struct kvp_error *error)
+{
+	void *cookie = NULL;
+	int result = 0;
+	struct kvp_call call = {
+		.count = 1, .chunks = &registration->entries[n].chunk, .cookies = &cookie,
+		.results = &result,
+	};
+
+	return register_run(registration, n, &call, error);
+}
+
+static int register_batch(struct kvp_registration *registration, uint32_t n, uint32_t count,
+			  struct kvp_error *error)
+{
+	struct kvp_call call;
+	uint32_t i;
+	int err;
+
+	err = kvp_call_init(&call, count);
+	if (err)
+		return kvp_fail(error, err, KVP_PHASE_REGISTER, registration->entries[n].index,
+				NULL, NULL, "no memory for a call of %" PRIu32 " buffers", count);
+	for (i = 0; i < count; i++)
+		call.chunks[i] = registration->entries[n + i].chunk;
+	err = register_run(registration, n, &call, error);
+	kvp_call_free(&call);
+	return err;
 }
 
 int kvp_execute_register(struct kvp_registration *registration, struct kvp_error *error)
 {
-	uint32_t n;
+	uint32_t n, count;
 	int err;
 
-	for (n = 0; n < registration->count; n++) {
-		err = register_entry(registration, n, error);
+	for (n = 0; n < registration->count; n += count) {
+		count = run_length(registration, n, 1);
+		err = count > 1 ? register_batch(registration, n, count, error) :
+				  register_one(registration, n, error);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int undo_entry(struct kvp_registration *registration, uint32_t n, struct kvp_error *error)
+static int undone(struct kvp_registration *registration, uint32_t n, const struct kvp_call *call,
+		  uint32_t i, struct kvp_error *error)
 {
 	struct kvp_entry *entry = &registration->entries[n];
-	const struct kvp_registrar *registrar = registration->set.registrars[entry->registrar];
-	int ret;
 
-	(void)kvp_record_step(registration, n, KVP_STEP_UNDO_INTENT, 0);
-	ret = registrar->ops.unregister_chunk(registrar->arg, entry->device, &entry->chunk,
-					      entry->cookie);
-	if (ret) {
+	if (call->results[i]) {
 		entry->quarantined = 1;
-		(void)kvp_record_step(registration, n, KVP_STEP_QUARANTINED, ret);
-		return fail_call(registration, entry, ret, KVP_PHASE_UNDO, error);
+		(void)kvp_record_step(registration, n, KVP_STEP_QUARANTINED, code_of(call, i));
+		return fail_call(registration, entry, call, i, error);
 	}
 	entry->quarantined = 0;
 	entry->cookie = NULL;
@@ -112,17 +224,59 @@ static int undo_entry(struct kvp_registration *registration, uint32_t n, struct 
 	return 0;
 }
 
+/* Returns how many of them failed. Entry i of the call is `n` - i. */
+static uint32_t undo_run(struct kvp_registration *registration, uint32_t n, struct kvp_call *call,
+			 struct kvp_error *first)
+{
+	const struct kvp_entry *entry = &registration->entries[n];
+	uint32_t failed = 0, i;
+
+	for (i = 0; i < call->count; i++)
+		(void)kvp_record_step(registration, n - i, KVP_STEP_UNDO_INTENT, 0);
+	call->device = entry->device;
+	call->undo = true;
+	kvp_call_run(registration->set.registrars[entry->registrar], call);
+	for (i = 0; i < call->count; i++)
+		if (undone(registration, n - i, call, i, failed ? NULL : first))
+			failed++;
+	return failed;
+}
+
+static uint32_t undo_one(struct kvp_registration *registration, uint32_t n, struct kvp_error *first)
+{
+	struct kvp_entry *entry = &registration->entries[n];
+	void *cookie = entry->cookie;
+	int result = 0;
+	struct kvp_call call = {
+		.count = 1, .chunks = &entry->chunk, .cookies = &cookie, .results = &result,
+	};
+
+	return undo_run(registration, n, &call, first);
+}
+
 uint32_t kvp_execute_undo(struct kvp_registration *registration, struct kvp_error *first)
 {
-	uint32_t failed = 0, n;
+	uint32_t failed = 0, n = registration->count, count, i;
+	struct kvp_call call;
 
-	for (n = registration->count; n--;) {
-		const enum kvp_step step = kvp_record_get(&registration->record, n);
+	while (n--) {
+		struct kvp_error *error = failed ? NULL : first;
 
-		if (step != KVP_STEP_REGISTERED && step != KVP_STEP_QUARANTINED)
+		if (!may_be_registered(registration, n))
 			continue;
-		if (undo_entry(registration, n, failed ? NULL : first))
-			failed++;
+		count = run_length(registration, n, -1);
+		/* Without memory for many, each by itself. */
+		if (count == 1 || kvp_call_init(&call, count)) {
+			failed += undo_one(registration, n, error);
+			continue;
+		}
+		for (i = 0; i < count; i++) {
+			call.chunks[i] = registration->entries[n - i].chunk;
+			call.cookies[i] = registration->entries[n - i].cookie;
+		}
+		failed += undo_run(registration, n, &call, error);
+		kvp_call_free(&call);
+		n -= count - 1;
 	}
 	return failed;
 }

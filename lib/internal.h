@@ -12,7 +12,8 @@
  *   span.c                         names of memory
  *   list.c, overlap.c, check.c, limits.c
  *                                  what a transaction needs to know first
- *   registrar.c, verbs.c           what registers
+ *   worker.c, registrar.c, verbs.c, load.c, call.c
+ *                                  what registers, and calling it
  *   process.c, journal*.c, recover*.c
  *                                  the durable journal: see journal.h
  *   plan.c, record.c, execute.c, states.c, registration.c, transaction.c

@@ -81,8 +81,8 @@ enum kvp_phase {
  * in a full stop or a newline. `index` is the caller's index of the buffer
  * (that of the list as it was built, empty buffers counted), `device` the
  * registrar's name for the device, empty where there is none. `repeated` is
- * set when the call failed only because an earlier one did: the rest then
- * describes that earlier failure.
+ * set when the call failed only because an earlier one did: the message then
+ * says so, and repeats that earlier failure.
  */
 struct kvp_error {
 	int err;
@@ -113,6 +113,15 @@ int kvp_error_format(const struct kvp_error *error, char *text, size_t size);
  */
 struct kvp_ctx;
 
+/*
+ * What a failed registration means to the process. With FALLBACK_L2 it goes on
+ * with the pools as plain memory, without the external registration: never by
+ * accident, and never without saying so.
+ */
+enum kvp_policy { KVP_POLICY_DEFAULT, KVP_POLICY_FAIL_CLOSED, KVP_POLICY_FALLBACK_L2 };
+
+const char *kvp_policy_name(enum kvp_policy policy);
+
 struct kvp_options {
 	size_t struct_size;
 	const char *control_path;	/* default /dev/kvpool/control */
@@ -123,6 +132,20 @@ struct kvp_options {
 	 * /run/kvpool, or $XDG_RUNTIME_DIR/kvpool for a user whose that isn't.
 	 */
 	const char *journal_dir;
+	/*
+	 * What kvp_register() does when it fails. Default: the environment variable
+	 * KVPOOL_POLICY, "fail_closed" or "fallback_l2"; without it fail_closed.
+	 */
+	enum kvp_policy policy;
+	/*
+	 * Told of every fallback: a line of JSON without newline, which lives as long
+	 * as the call; docs/policy.md has its members. Called from kvp_register(), by
+	 * its thread, with nothing locked.
+	 */
+	void (*log)(const char *line, void *arg);
+	void *log_arg;
+	/* The caller's word for how it is deployed ("embedded", "standalone"), for the report. */
+	const char *client_mode;
 };
 
 /*
@@ -568,14 +591,39 @@ struct kvp_registrar_ops {
 	 * What it registers outlives this process, as in a store that runs by
 	 * itself: after a death kvp_recover() has it unregistered, by a registrar of
 	 * the same name. A cookie is then a number, not a pointer; and
-	 * unregister_chunk returns -ENOENT for what isn't registered.
+	 * unregister_chunk returns -ENOENT for what isn't registered. A failure of
+	 * register_chunk means that it isn't, except -ETIMEDOUT: that isn't known, and
+	 * it is undone like what is registered, with a NULL cookie.
 	 */
 	int external;
+	/*
+	 * Many chunks (up to 1,024) of one device in one call, in the order of the
+	 * transaction, or against it to unregister. Both may be NULL, and only an external registrar
+	 * may have them. `results` has a member for each, -ETIMEDOUT at entry: after a
+	 * failure it says what became of each, as the functions above return it.
+	 */
+	int (*register_batch)(void *arg, uint32_t device, const struct kvp_chunk *chunks,
+			      uint32_t count, void **cookies, int *results);
+	int (*unregister_batch)(void *arg, uint32_t device, const struct kvp_chunk *chunks,
+				uint32_t count, void *const *cookies, int *results);
+	/*
+	 * Longest that a call to register or unregister may take, nanoseconds; 0: no
+	 * limit. Only an external registrar may have it. They are then made from a
+	 * thread of the registrar's own, which kvp_registrar_free() ends. A call that
+	 * takes longer counts as -ETIMEDOUT and is left to itself; until it returns,
+	 * every other call of the registrar fails at once, so that what is registered
+	 * there is quarantined. What it was given lives on as long as it runs.
+	 */
+	uint64_t time_limit;
 };
 
 struct kvp_registrar;
 
-/* -EINVAL: no devices, a function is missing, or no valid name. `arg` must outlive the registrar. */
+/*
+ * -EINVAL: no devices, a function is missing, no valid name, or what only an
+ * external registrar may have; -EAGAIN: no thread for a time limit; -ENOMEM.
+ * `arg` must outlive the registrar.
+ */
 int kvp_registrar_new(const struct kvp_registrar_ops *ops, void *arg, uint32_t devices,
 		      struct kvp_registrar **registrar);
 /*
@@ -585,7 +633,32 @@ int kvp_registrar_new(const struct kvp_registrar_ops *ops, void *arg, uint32_t d
  */
 int kvp_registrar_verbs(struct ibv_pd *const *pds, uint32_t count, int access,
 			struct kvp_registrar **registrar, struct kvp_error *error);
-/* Must not be used by a registration any more. NULL is allowed. */
+
+struct kvp_load_options {
+	size_t struct_size;
+	const char *path;	/* of the shared object, as dlopen() takes it */
+	const char *config;	/* for its open function; NULL: none */
+	const char *name;	/* instead of the shared object's own, when it is loaded twice */
+	uint64_t time_limit;	/* as in struct kvp_registrar_ops; for open and close too */
+};
+
+/*
+ * An external registrar of one device out of a shared object, which kvpool_store.h
+ * describes. The device has the registrar's name.
+ *
+ * -ENOENT   it can't be loaded, or exports no kvp_store: the message has the loader's words
+ * -EPROTO   it is of another version of the interface, or misses a function
+ * -EINVAL   no path, or no valid name
+ * -ETIMEDOUT, or what its open function returned: the store can't be reached
+ * -ENOMEM
+ */
+int kvp_registrar_load(const struct kvp_load_options *options, struct kvp_registrar **registrar,
+		       struct kvp_error *error);
+/*
+ * Must not be used by a registration any more. NULL is allowed. When a call has
+ * passed its time limit and still runs, its thread and what it uses stay until
+ * it returns; the process must not unload this library before.
+ */
 void kvp_registrar_free(struct kvp_registrar *registrar);
 
 /* ------------------------------------------------------- transactions */
@@ -605,7 +678,12 @@ struct kvp_transaction_options {
 	 */
 	int (*commit)(const struct kvp_registration *registration, void *arg);
 	void *arg;
+	/* What the report calls it, as "target" or "draft"; 0 to 63 printable ASCII characters. */
+	const char *name;
 };
+
+/* What kvp_register() returns when it fell back: see enum kvp_policy. */
+#define KVP_FALLBACK 1
 
 /*
  * Register the buffers of a sealed list at every device of every registrar:
@@ -624,6 +702,13 @@ struct kvp_transaction_options {
  *
  * *registration is set to NULL at entry: one that is still held must be kept
  * elsewhere first.
+ *
+ * With KVP_POLICY_FALLBACK_L2 a failure after which nothing is registered is
+ * KVP_FALLBACK instead of an errno: nothing is registered, *registration is
+ * NULL, `commit` was not called or its effect is undone by the caller, `error` says
+ * why, the log function of the context was called, and the pools' state is FALLBACK_L2. It is still
+ * an errno when entries are quarantined, since a device may write to the pool,
+ * and when the arguments make no sense (options, registrars, the list).
  *
  * Errors of kvp_check(); -EDQUOT RLIMIT_MEMLOCK; -ENOSPC max_mr, or more than
  * 2^32 - 1 registrations; -EMSGSIZE the block is larger than max_mr_size;
@@ -672,6 +757,53 @@ struct ibv_mr *kvp_entry_mr(const struct kvp_registration *registration, const s
  */
 int kvp_unregister(struct kvp_ctx *ctx, struct kvp_registration **registration,
 		   struct kvp_error *error);
+
+/* -------------------------------------------------------------- report */
+
+/* What became of the transactions of a name; of those without one together. */
+struct kvp_report_entry {
+	char name[KVP_NAME_SIZE];
+	char domain[KVP_NAME_SIZE];	/* of the last */
+	enum kvp_registration_state state;	/* of the last: COMMITTED, FALLBACK_L2, FAILED or ALLOCATED */
+	uint32_t buffers;		/* of the last, empty ones not counted */
+	uint64_t length;		/* of them, bytes */
+	uint64_t committed;		/* how many were */
+	uint64_t fallbacks;		/* how many fell back */
+	uint64_t failures;		/* how many failed */
+	struct kvp_error first;		/* the first that fell back or failed; err 0: none */
+};
+
+/* The same of the whole context. */
+struct kvp_report {
+	enum kvp_policy policy;		/* in force: never KVP_POLICY_DEFAULT */
+	char client_mode[KVP_NAME_SIZE];
+	uint64_t committed;
+	uint64_t fallbacks;		/* a metric: not 0 means that something runs without its registration */
+	uint64_t failures;
+	uint32_t registered;		/* entries registered now */
+	uint32_t quarantined;		/* entries quarantined now */
+	struct kvp_error first;		/* the first failure of kvp_register() or kvp_unregister() */
+};
+
+void kvp_report_get(struct kvp_ctx *ctx, struct kvp_report *report);
+/*
+ * Call `each` for every entry, in the order of the first transaction of each
+ * name; a return other than 0 ends the walk and is returned. -ENOMEM.
+ */
+int kvp_report_each(struct kvp_ctx *ctx,
+		    int (*each)(const struct kvp_report_entry *entry, void *arg), void *arg);
+/* A line for people, as "draft: FALLBACK_L2, 12 buffers, 6291456 bytes: WHY". Returns as snprintf. */
+int kvp_report_format(const struct kvp_report_entry *entry, char *text, size_t size);
+
+/*
+ * Check that what the kernel says of the pools that this context owns is what
+ * the context knows of them: COMMITTED where a registration is in force and
+ * nowhere else, REGISTERING only while kvp_register() runs, nothing quarantined
+ * in ALLOCATED or FALLBACK_L2, and pinned blocks where a registrar that pins has
+ * a pool registered. -EUCLEAN: the error says which pool and what. No other
+ * thread may use the context meanwhile.
+ */
+int kvp_verify(struct kvp_ctx *ctx, struct kvp_error *error);
 
 /* ------------------------------------------------------------ journals */
 

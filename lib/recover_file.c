@@ -121,15 +121,19 @@ static int undo(struct kvp_recovery *recovery, struct kvp_log *log,
 		const struct kvp_journal_entry *entry, char reason[REASON_SIZE])
 {
 	struct kvp_registrar *registrar = find_registrar(recovery, entry->registrar);
-	uint32_t device;
+	struct kvp_chunk chunk = entry->chunk;
+	void *cookie = (void *)(uintptr_t)entry->cookie;
+	int result = 0;
+	struct kvp_call call = {
+		.undo = true, .count = 1, .chunks = &chunk, .cookies = &cookie, .results = &result,
+	};
 	bool foreign;
-	int ret;
 
 	if (!registrar) {
 		snprintf(reason, REASON_SIZE, "no registrar called %s was given", entry->registrar);
 		return -ENOENT;
 	}
-	if (!find_device(registrar, entry, &device)) {
+	if (!find_device(registrar, entry, &call.device)) {
 		snprintf(reason, REASON_SIZE, "registrar %s has no device %s now", entry->registrar,
 			 entry->device_name);
 		return -ENODEV;
@@ -141,15 +145,18 @@ static int undo(struct kvp_recovery *recovery, struct kvp_log *log,
 	if (recovery->options.dry_run)
 		return 0;
 	write_step(log, entry, KVP_JOURNAL_UNDO, 0);
-	ret = registrar->ops.unregister_chunk(registrar->arg, device, &entry->chunk,
-					      (void *)(uintptr_t)entry->cookie);
-	if (ret == -ENOENT)
-		ret = 0;
-	write_step(log, entry, KVP_JOURNAL_UNDONE, ret);
-	if (!ret)
+	kvp_call_run(registrar, &call);
+	write_step(log, entry, KVP_JOURNAL_UNDONE, result);
+	if (!result)
 		return 0;
-	snprintf(reason, REASON_SIZE, "registrar %s returned %d", entry->registrar, ret);
-	return kvp_returned(ret, &foreign);
+	if (call.late)
+		snprintf(reason, REASON_SIZE, "%s call of registrar %s has run for more than %"
+			 PRIu64 " ms", call.made ? "the" : "an earlier", entry->registrar,
+			 registrar->ops.time_limit / 1000000);
+	else
+		snprintf(reason, REASON_SIZE, "registrar %s returned %d", entry->registrar,
+			 result);
+	return kvp_returned(result, &foreign);
 }
 
 /* Last first, whatever transaction they are of. */

@@ -8,6 +8,7 @@ KVP_EXPORT int kvp_registrar_new(const struct kvp_registrar_ops *ops, void *arg,
 				 struct kvp_registrar **registrar)
 {
 	struct kvp_registrar_ops known;
+	struct kvp_registrar *new;
 	int err;
 
 	if (!registrar)
@@ -21,28 +22,49 @@ KVP_EXPORT int kvp_registrar_new(const struct kvp_registrar_ops *ops, void *arg,
 	if (!known.limits || !known.register_chunk || !known.unregister_chunk ||
 	    !known.device_name)
 		return -EINVAL;
+	/* In this process's own memory nothing may go on when the caller has gone on. */
+	if (!known.external && (known.register_batch || known.unregister_batch || known.time_limit))
+		return -EINVAL;
 	/* Recovery finds what serves an external store by its name. */
 	if (known.name ? !kvp_name_valid(known.name) : known.external)
 		return -EINVAL;
-	*registrar = calloc(1, sizeof(**registrar));
-	if (!*registrar)
+	new = calloc(1, sizeof(*new));
+	if (!new)
 		return -ENOMEM;
+	if (known.time_limit) {
+		err = kvp_worker_new(known.time_limit, &new->worker);
+		if (err) {
+			free(new);
+			return err;
+		}
+	}
 	if (known.name)
-		strcpy((*registrar)->name, known.name);
+		strcpy(new->name, known.name);
 	known.name = NULL;	/* the caller's, who may free it */
-	(*registrar)->ops = known;
-	(*registrar)->arg = arg;
-	(*registrar)->devices = devices;
+	new->ops = known;
+	new->arg = arg;
+	new->devices = devices;
+	*registrar = new;
 	return 0;
+}
+
+static void end(void *data)
+{
+	struct kvp_registrar *registrar = data;
+
+	if (registrar->release)
+		registrar->release(registrar->arg);
+	free(registrar);
 }
 
 KVP_EXPORT void kvp_registrar_free(struct kvp_registrar *registrar)
 {
 	if (!registrar)
 		return;
-	if (registrar->release)
-		registrar->release(registrar->arg);
-	free(registrar);
+	if (registrar->worker)
+		kvp_worker_free(registrar->worker, end, registrar);
+	else
+		end(registrar);
 }
 
 const char *kvp_registrar_device(const struct kvp_registrar *registrar, uint32_t device)

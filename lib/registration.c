@@ -160,11 +160,14 @@ static int refuse(const struct kvp_registration *registration, const struct kvp_
 {
 	const struct kvp_error *why = &registration->quarantine;
 
-	return kvp_fail(error, -EBUSY, KVP_PHASE_CHECK, index, why->device,
-			"call kvp_unregister() for the registration that holds it",
-			"buffer %" PRIu32 ": %" PRIu64 " bytes at 0x%" PRIxPTR
-			" are quarantined by an earlier failure: %s (%d)", index, buffer->length,
-			(uintptr_t)buffer->addr, why->message, -why->err);
+	kvp_fail(error, -EBUSY, KVP_PHASE_CHECK, index, why->device,
+		 "call kvp_unregister() for the registration that holds it",
+		 "buffer %" PRIu32 ": %" PRIu64 " bytes at 0x%" PRIxPTR
+		 " are quarantined by an earlier failure: %s (%d)", index, buffer->length,
+		 (uintptr_t)buffer->addr, why->message, -why->err);
+	if (error)
+		error->repeated = 1;
+	return -EBUSY;
 }
 
 int kvp_registration_quarantine_check(struct kvp_ctx *ctx, const struct kvp_list *list,

@@ -14,6 +14,17 @@ struct transaction {
 	struct kvp_registration *registration;
 };
 
+static int fail_late(const struct kvp_registrar *registrar, struct kvp_error *error)
+{
+	kvp_fail(error, -ETIMEDOUT, KVP_PHASE_CHECK, KVP_NONE, NULL,
+		 "see what the store does; nothing was asked of it",
+		 "registrar %s: an earlier call has run for more than %" PRIu64 " ms",
+		 registrar->name, registrar->ops.time_limit / 1000000);
+	if (error)
+		error->repeated = 1;
+	return -ETIMEDOUT;
+}
+
 static int check_registrars(struct kvp_registrar *const *registrars, uint32_t count,
 			    struct kvp_error *error)
 {
@@ -33,6 +44,8 @@ static int check_registrars(struct kvp_registrar *const *registrars, uint32_t co
 			return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL,
 					"give each registrar once",
 					"registrars %" PRIu32 " and %" PRIu32 " are the same", j, i);
+		if (kvp_registrar_late(registrars[i]))
+			return fail_late(registrars[i], error);
 	}
 	return 0;
 }

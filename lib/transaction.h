@@ -75,7 +75,7 @@ int kvp_split(const struct kvp_buffer *buffer, uint64_t max_length, struct kvp_s
 void kvp_split_chunk(const struct kvp_split *split, uint64_t length, uint64_t n,
 		     uint64_t *offset, uint64_t *chunk_length);
 
-/* --------------------------------------------------------- registrar.c, verbs.c */
+/* --------------------------------------------------------- registrar.c, verbs.c, load.c */
 
 struct kvp_registrar {
 	struct kvp_registrar_ops ops;
@@ -83,6 +83,7 @@ struct kvp_registrar {
 	char name[KVP_NAME_SIZE];	/* empty: none */
 	uint32_t devices;
 	bool verbs;			/* cookies are struct ibv_mr * */
+	struct kvp_worker *worker;	/* NULL: no time limit */
 	void (*release)(void *arg);	/* NULL: arg is the caller's */
 };
 
@@ -94,6 +95,57 @@ const char *kvp_registrar_device(const struct kvp_registrar *registrar, uint32_t
  * *foreign is set.
  */
 int kvp_returned(int value, bool *foreign);
+
+/* ------------------------------------------------------------------ worker.c */
+
+/* A thread that does one thing at a time for whoever waits for it, up to a limit. */
+struct kvp_worker;
+
+/* `limit` in nanoseconds. -EAGAIN, -ENOMEM. */
+int kvp_worker_new(uint64_t limit, struct kvp_worker **worker);
+/*
+ * Have `work` called. 0: it has returned. -ETIMEDOUT: it still runs, and `data`
+ * is handed to `drop` by the thread when it has returned. -EBUSY: an earlier one
+ * still runs, and this one was not called.
+ */
+int kvp_worker_do(struct kvp_worker *worker, void (*work)(void *data), void *data,
+		  void (*drop)(void *data));
+/* Whether something runs that its caller no longer waits for. */
+bool kvp_worker_late(struct kvp_worker *worker);
+/*
+ * Have `last` called by the thread, and end it. Waits for that up to the limit,
+ * and not at all when it is late: the thread then ends when it gets there.
+ */
+void kvp_worker_free(struct kvp_worker *worker, void (*last)(void *data), void *data);
+
+/* -------------------------------------------------------------------- call.c */
+
+/* Most chunks of one batch, so that the arrays of a call stay small. */
+#define KVP_CALL_MAX 1024
+
+/* One call of a registrar, of chunks of one device. */
+struct kvp_call {
+	uint32_t device;
+	bool undo;
+	uint32_t count;
+	struct kvp_chunk *chunks;
+	void **cookies;
+	int *results;		/* what became of each, as its function returns it */
+	int code;		/* what the function returned for all of them */
+	bool made;		/* false: no function was called */
+	bool late;		/* this call, or when not made an earlier one, passed the time limit */
+};
+
+/* Arrays for `count` chunks; kvp_call_free() frees them. -ENOMEM. */
+int kvp_call_init(struct kvp_call *call, uint32_t count);
+void kvp_call_free(struct kvp_call *call);
+/*
+ * Carry it out. Never fails as such: see its results. Unregistering at an external
+ * registrar what isn't there is a success.
+ */
+void kvp_call_run(struct kvp_registrar *registrar, struct kvp_call *call);
+/* Whether a call of it has passed its time limit and still runs. */
+bool kvp_registrar_late(const struct kvp_registrar *registrar);
 
 /* -------------------------------------------------------------------- plan.c */
 
@@ -129,7 +181,7 @@ void kvp_plan_free(struct kvp_plan *plan);
 /* What has happened to an entry of the plan. */
 enum kvp_step {
 	KVP_STEP_PLANNED,	/* nothing yet */
-	KVP_STEP_INTENT,	/* about to be registered */
+	KVP_STEP_INTENT,	/* about to be registered, or not known whether it was */
 	KVP_STEP_REFUSED,	/* the registrar failed: not registered */
 	KVP_STEP_REGISTERED,
 	KVP_STEP_UNDO_INTENT,	/* about to be unregistered */
