@@ -112,7 +112,13 @@ $(BUILD)/unit/test_%: $(BUILD)/unit/tests/unit/test_%.o $(UNIT_OBJ)
 		$(patsubst %.c,$(BUILD)/unit/%.o,$(LIB_SRC) $(UNIT_SUPPORT) $(UNIT_EXTRA_test_$*)) \
 		$(UNIT_WRAPS) -lcmocka -lmnl -libverbs -lz $(UNIT_LIBS_test_$*)
 
-unit-tests: $(UNIT_BIN)
+# Shared objects that test_load loads, each another kind.
+UNIT_LOADED := $(patsubst %,$(BUILD)/unit/loaded_%.so,store batch none newer half nameless)
+$(BUILD)/unit/loaded_%.so: tests/unit/loaded_store.c lib/kvpool_store.h lib/kvpool.h
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -std=gnu11 $(WARN) -Wno-unused-function -fPIC -shared -DLOADED_$* -o $@ $<
+
+unit-tests: $(UNIT_BIN) $(UNIT_LOADED)
 
 test:
 	tests/run

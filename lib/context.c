@@ -69,7 +69,9 @@ KVP_EXPORT int kvp_open(const struct kvp_options *given, struct kvp_ctx **result
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)
 		return kvp_no_memory(error, KVP_PHASE_CONNECT);
-	err = open_control(&options, ctx, error);
+	err = kvp_policy_start(ctx, &options, error);
+	if (!err)
+		err = open_control(&options, ctx, error);
 	if (err) {
 		free(ctx);
 		return err;
@@ -101,6 +103,7 @@ KVP_EXPORT void kvp_close(struct kvp_ctx *ctx)
 		ctx->created = created->next;
 		free(created);
 	}
+	kvp_report_free(ctx);
 	kvp_nl_close(&ctx->nl);
 	close(ctx->control);
 	pthread_mutex_destroy(&ctx->lock);

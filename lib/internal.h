@@ -16,8 +16,8 @@
  *                                  what registers, and calling it
  *   process.c, journal*.c, recover*.c
  *                                  the durable journal: see journal.h
- *   plan.c, record.c, execute.c, states.c, registration.c, transaction.c
- *                                  register, commit, undo: see transaction.h
+ *   plan.c, record.c, execute.c, states.c, policy.c, report.c, registration.c,
+ *   transaction.c, verify.c        register, commit, undo: see transaction.h
  */
 #ifndef KVP_INTERNAL_H
 #define KVP_INTERNAL_H
@@ -68,13 +68,35 @@ struct kvp_created {
 struct kvp_ctx {
 	int control;		/* descriptor of the control node: the session */
 	bool read_only;
-	pthread_mutex_t lock;	/* serialises requests on the socket: protects nl, registrations */
+	pthread_mutex_t lock;	/* serialises requests on the socket: protects nl, registrations, report */
 	struct kvp_nl nl;
 	uint16_t family;
 	struct kvp_registration *registrations;	/* those in force or quarantined: registration.c */
 	struct kvp_created *created;	/* only with a journal; under the lock as well */
 	struct kvp_log log;
+	enum kvp_policy policy;		/* never KVP_POLICY_DEFAULT */
+	void (*tell)(const char *line, void *arg);	/* NULL: nobody */
+	void *tell_arg;
+	char client_mode[KVP_NAME_SIZE];
+	struct {
+		struct kvp_report_item *items;	/* in the order of their first use */
+		uint64_t committed, fallbacks, failures;
+		struct kvp_error first;
+	} report;			/* under the lock: report.c */
 };
+
+/* What became of the transactions of a name. */
+struct kvp_report_item {
+	struct kvp_report_item *next;
+	struct kvp_report_entry entry;
+};
+
+/* policy.c: take what the options, or the environment, say of it. */
+int kvp_policy_start(struct kvp_ctx *ctx, const struct kvp_options *options,
+		     struct kvp_error *error);
+/* 0 to 63 printable ASCII characters: what people call things. */
+bool kvp_label_valid(const char *label);
+void kvp_report_free(struct kvp_ctx *ctx);
 
 struct kvp_pool {
 	struct kvp_ctx *ctx;

@@ -796,12 +796,13 @@ int kvp_report_each(struct kvp_ctx *ctx,
 int kvp_report_format(const struct kvp_report_entry *entry, char *text, size_t size);
 
 /*
- * Check that what the kernel says of the pools that this context owns is what
- * the context knows of them: COMMITTED where a registration is in force and
- * nowhere else, REGISTERING only while kvp_register() runs, nothing quarantined
- * in ALLOCATED or FALLBACK_L2, and pinned blocks where a registrar that pins has
- * a pool registered. -EUCLEAN: the error says which pool and what. No other
- * thread may use the context meanwhile.
+ * Check that what the kernel says of this process's pools is what the context
+ * knows of them: COMMITTED where a registration is in force and nowhere else,
+ * REGISTERING nowhere, nothing quarantined in ALLOCATED or FALLBACK_L2, and
+ * pinned blocks where a registrar that pins has a pool registered. For tests and
+ * for finding faults: no other thread may use the context meanwhile, and pools
+ * that another context of the process registered look wrong. -EUCLEAN: the error
+ * says which pool and what.
  */
 int kvp_verify(struct kvp_ctx *ctx, struct kvp_error *error);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* The size rule of option structs, and the rule for names. */
+/* The size rule of option structs, and the rules for names and labels. */
 #include "internal.h"
 
 /*
@@ -37,4 +37,15 @@ bool kvp_name_valid(const char *name)
 	size_t length = strnlen(name, KVP_NAME_SIZE);
 
 	return length && length < KVP_NAME_SIZE && strspn(name, allowed) == length;
+}
+
+bool kvp_label_valid(const char *label)
+{
+	const size_t length = strnlen(label, KVP_NAME_SIZE);
+	size_t i;
+
+	for (i = 0; i < length; i++)
+		if (label[i] < ' ' || label[i] > '~')
+			return false;
+	return length < KVP_NAME_SIZE;
 }

@@ -36,6 +36,7 @@ static int find_owner(struct kvp_ctx *ctx, struct kvp_pool_ref *pool, struct kvp
 		return 0;
 	if (err)
 		return err;
+	memcpy(pool->name, info.name, sizeof(pool->name));
 	pool->owned = info.owned && info.owner_pid == getpid();
 	return 0;
 }
@@ -56,7 +57,7 @@ int kvp_states_collect(struct kvp_registration *registration, const struct kvp_s
 	}
 	qsort(pools, count, sizeof(*pools), by_identity);
 	for (i = 0; i < count; i++)
-		if (!kept || by_identity(&pools[i], &pools[kept - 1]))
+		if (pools[i].generation && (!kept || by_identity(&pools[i], &pools[kept - 1])))
 			pools[kept++] = pools[i];
 	registration->pools = pools;
 	registration->pool_count = kept;

@@ -12,18 +12,8 @@ struct transaction {
 	const char *domain;
 	const struct kvp_list *list;
 	struct kvp_registration *registration;
+	bool begun;		/* from here on there is something to undo */
 };
-
-static int fail_late(const struct kvp_registrar *registrar, struct kvp_error *error)
-{
-	kvp_fail(error, -ETIMEDOUT, KVP_PHASE_CHECK, KVP_NONE, NULL,
-		 "see what the store does; nothing was asked of it",
-		 "registrar %s: an earlier call has run for more than %" PRIu64 " ms",
-		 registrar->name, registrar->ops.time_limit / 1000000);
-	if (error)
-		error->repeated = 1;
-	return -ETIMEDOUT;
-}
 
 static int check_registrars(struct kvp_registrar *const *registrars, uint32_t count,
 			    struct kvp_error *error)
@@ -44,9 +34,29 @@ static int check_registrars(struct kvp_registrar *const *registrars, uint32_t co
 			return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL,
 					"give each registrar once",
 					"registrars %" PRIu32 " and %" PRIu32 " are the same", j, i);
-		if (kvp_registrar_late(registrars[i]))
-			return fail_late(registrars[i], error);
 	}
+	return 0;
+}
+
+static int fail_late(const struct kvp_registrar *registrar, struct kvp_error *error)
+{
+	kvp_fail(error, -ETIMEDOUT, KVP_PHASE_CHECK, KVP_NONE, NULL,
+		 "see what the store does; nothing was asked of it",
+		 "registrar %s: an earlier call has run for more than %" PRIu64 " ms",
+		 registrar->name, registrar->ops.time_limit / 1000000);
+	if (error)
+		error->repeated = 1;
+	return -ETIMEDOUT;
+}
+
+/* None of them still runs a call that has passed its time limit. */
+static int check_late(const struct kvp_registrar_set *set, struct kvp_error *error)
+{
+	uint32_t i;
+
+	for (i = 0; i < set->count; i++)
+		if (kvp_registrar_late(set->registrars[i]))
+			return fail_late(set->registrars[i], error);
 	return 0;
 }
 
@@ -59,7 +69,7 @@ static int prepare(struct transaction *transaction, struct kvp_error *error)
 	const uint32_t *index;
 	struct kvp_span *spans;
 	uint32_t count;
-	int err;
+	int err, collected;
 
 	buffers = kvp_list_buffers(transaction->list, &count);
 	index = kvp_list_index(transaction->list, &count);
@@ -69,12 +79,16 @@ static int prepare(struct transaction *transaction, struct kvp_error *error)
 				"no memory to check %" PRIu32 " buffers", count);
 	err = kvp_check_spans(transaction->ctx, transaction->domain, buffers, index, count, NULL,
 			      spans, error);
+	/* Whose buffers failed: what a fallback then means, it means for their pools as well. */
+	collected = kvp_states_collect(registration, spans, count, err ? NULL : error);
+	if (!err)
+		err = collected;
+	if (!err)
+		err = check_late(&registration->set, error);
 	if (!err)
 		err = kvp_registration_quarantine_check(transaction->ctx, transaction->list, error);
 	if (!err)
 		err = kvp_plan_build(transaction->list, spans, &registration->set, &plan, error);
-	if (!err)
-		err = kvp_states_collect(registration, spans, count, error);
 	if (!err && kvp_registration_take(registration, &plan))
 		err = kvp_fail(error, -ENOMEM, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
 			       "no memory for the record of %" PRIu32 " registrations", plan.count);
@@ -130,24 +144,42 @@ static uint32_t undo(struct kvp_registration *registration, struct kvp_error *wh
 	return failed;
 }
 
-/* Undo what a failed transaction registered. NULL: all is undone. */
-static struct kvp_registration *roll_back(struct kvp_registration *registration,
-					  struct kvp_error *error)
+/*
+ * End a transaction that failed with `err`: undo it, and follow the policy.
+ * Returns what kvp_register() returns; the registration that is left holds what
+ * is quarantined, or is NULL.
+ */
+static int fail(struct transaction *transaction, int err, struct kvp_error *error)
 {
+	struct kvp_registration *registration = transaction->registration;
+	struct kvp_ctx *ctx = registration->ctx;
+	enum kvp_registration_state state = KVP_REGISTRATION_FAILED;
 	struct kvp_error why;
-	const uint32_t failed = undo(registration, &why);
+	uint32_t failed = 0;
 
-	kvp_states_end(registration, KVP_REGISTRATION_FAILED);
-	if (!failed) {
-		kvp_registration_free(registration);
-		return NULL;
+	if (transaction->begun)
+		failed = undo(registration, &why);
+	/* Memory that a device may still write to is no memory to go on with. */
+	if (ctx->policy == KVP_POLICY_FALLBACK_L2 && !failed)
+		state = KVP_REGISTRATION_FALLBACK_L2;
+	/* A transaction that never began has changed no state, unless it falls back. */
+	if (transaction->begun || state == KVP_REGISTRATION_FALLBACK_L2)
+		kvp_states_end(registration, state);
+	kvp_report_note(ctx, registration->report, state, error);
+	if (failed) {
+		report_quarantine(failed, error);
+		kvp_registration_publish(registration);
+		return err;
 	}
-	report_quarantine(failed, error);
-	kvp_registration_publish(registration);
-	return registration;
+	if (state == KVP_REGISTRATION_FALLBACK_L2) {
+		kvp_policy_tell(registration, error);
+		err = KVP_FALLBACK;
+	}
+	kvp_registration_free(registration);
+	transaction->registration = NULL;
+	return err;
 }
 
-/* On failure the registration that is left holds what is quarantined, or is NULL. */
 static int run(struct transaction *transaction, struct kvp_error *error)
 {
 	struct kvp_registration *registration = transaction->registration;
@@ -160,18 +192,14 @@ static int run(struct transaction *transaction, struct kvp_error *error)
 	}
 	if (!err)
 		err = kvp_states_begin(registration, error);
-	if (err) {
-		kvp_registration_free(registration);
-		transaction->registration = NULL;
-		return err;
+	if (!err) {
+		transaction->begun = true;
+		err = kvp_execute_register(registration, error);
 	}
-	err = kvp_execute_register(registration, error);
 	if (!err)
 		err = commit(transaction, error);
-	if (err) {
-		transaction->registration = roll_back(registration, error);
-		return err;
-	}
+	if (err)
+		return fail(transaction, err, error);
 	registration->committed = true;
 	kvp_registration_publish(registration);
 	/*
@@ -179,6 +207,7 @@ static int run(struct transaction *transaction, struct kvp_error *error)
 	 * true. A failure can't call that back, and is not told.
 	 */
 	kvp_states_end(registration, KVP_REGISTRATION_COMMITTED);
+	kvp_report_note(registration->ctx, registration->report, KVP_REGISTRATION_COMMITTED, NULL);
 	return 0;
 }
 
@@ -188,12 +217,13 @@ KVP_EXPORT int kvp_register(struct kvp_ctx *ctx, const char *domain, const struc
 			    struct kvp_registration **result, struct kvp_error *error)
 {
 	struct transaction transaction = { .ctx = ctx, .domain = domain, .list = list };
+	struct kvp_report_item *report;
 	struct kvp_error first = { 0 };
 	int err;
 
-	if (!result)
+	if (!ctx || !result)
 		return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
-				"no place for the registration was given");
+				"no %s was given", ctx ? "place for the registration" : "context");
 	*result = NULL;
 	err = kvp_options_copy(&transaction.options, sizeof(transaction.options), options);
 	if (err)
@@ -204,12 +234,16 @@ KVP_EXPORT int kvp_register(struct kvp_ctx *ctx, const char *domain, const struc
 	err = kvp_list_ready(list, error);
 	if (!err)
 		err = check_registrars(registrars, count, error);
+	if (!err)
+		err = kvp_report_find(ctx, transaction.options.name, &report, error);
 	if (err)
 		return err;
 	err = kvp_registration_new(ctx, registrars, count, &transaction.registration);
 	if (err)
 		return kvp_fail(error, err, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
 				"no memory for the registration");
+	transaction.registration->report = report;
+	kvp_report_list(ctx, report, domain, list);
 	err = run(&transaction, &first);
 	*result = transaction.registration;
 	if (err && error)
@@ -235,14 +269,17 @@ KVP_EXPORT int kvp_unregister(struct kvp_ctx *ctx, struct kvp_registration **reg
 	if (undo(registration, &first)) {
 		if (registration->committed)
 			kvp_states_end(registration, KVP_REGISTRATION_FAILED);
+		kvp_report_note(ctx, registration->report, KVP_REGISTRATION_FAILED, &first);
 		kvp_registration_publish(registration);
 		if (error)
 			*error = first;
 		return first.err;
 	}
 	/* What was undone with the transaction stays FAILED: nothing was in force to end. */
-	if (registration->committed)
+	if (registration->committed) {
 		kvp_states_end(registration, KVP_REGISTRATION_ALLOCATED);
+		kvp_report_note(ctx, registration->report, KVP_REGISTRATION_ALLOCATED, NULL);
+	}
 	kvp_registration_free(registration);
 	*registration_at = NULL;
 	return 0;

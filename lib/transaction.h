@@ -221,6 +221,7 @@ void kvp_record_compact(struct kvp_record *record, uint32_t from, uint32_t to);
 struct kvp_pool_ref {
 	uint32_t id;
 	uint64_t generation;
+	char name[KVP_NAME_SIZE];	/* empty: not to be seen by this process */
 	bool owned;		/* its registration state is this process's to set */
 	bool created;		/* by this context */
 	bool committed;		/* an earlier registration of it was committed */
@@ -237,6 +238,7 @@ struct kvp_registration {
 	uint32_t pool_count;
 	bool committed;
 	bool ending;			/* kvp_unregister() was called, if not with success */
+	struct kvp_report_item *report;	/* of its name */
 	struct kvp_error quarantine;	/* why the first quarantined entry is; err 0: none is */
 };
 
@@ -264,13 +266,27 @@ int kvp_registration_quarantine_check(struct kvp_ctx *ctx, const struct kvp_list
  * pool can be in several registrations: COMMITTED wins as long as one of this
  * context's is in force.
  */
-/* Find the pools of `spans`, and which are this process's. */
+/* Find the pools of `spans`, those without a generation left out, and which are this process's. */
 int kvp_states_collect(struct kvp_registration *registration, const struct kvp_span *spans,
 		       uint32_t count, struct kvp_error *error);
 /* REGISTERING, for all or for none. */
 int kvp_states_begin(struct kvp_registration *registration, struct kvp_error *error);
 /* Another state, as far as the kernel takes it: what has happened is not undone for it. */
 void kvp_states_end(struct kvp_registration *registration, enum kvp_registration_state state);
+
+/* -------------------------------------------------------- policy.c, report.c */
+
+/* The item of that name (NULL: of none), a new one if need be. -EINVAL, -ENOMEM. */
+int kvp_report_find(struct kvp_ctx *ctx, const char *name, struct kvp_report_item **item,
+		    struct kvp_error *error);
+/* What the transaction that begins is about. */
+void kvp_report_list(struct kvp_ctx *ctx, struct kvp_report_item *item, const char *domain,
+		     const struct kvp_list *list);
+/* What has become of it. `error` may be NULL: then nothing failed. */
+void kvp_report_note(struct kvp_ctx *ctx, struct kvp_report_item *item,
+		     enum kvp_registration_state state, const struct kvp_error *error);
+/* Have the caller's log function called for a fallback, if there is one. Nothing may be locked. */
+void kvp_policy_tell(const struct kvp_registration *registration, const struct kvp_error *error);
 
 /* ----------------------------------------------------------------- execute.c */
 

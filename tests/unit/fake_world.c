@@ -63,6 +63,7 @@ int fake_world_teardown(void **state)
 {
 	const bool left = world.ctx.registrations;
 
+	kvp_report_free(&world.ctx);
 	pthread_mutex_destroy(&world.ctx.lock);
 	world.active = false;
 	if (left)
