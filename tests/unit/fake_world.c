@@ -22,6 +22,9 @@ int __wrap_kvp_pool_find(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
 			 struct kvp_pool_info *info, struct kvp_error *error);
 int __wrap_kvp_pool_set(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
 			const struct kvp_pool_change *change, struct kvp_error *error);
+int __real_kvp_pool_each(struct kvp_ctx *ctx,
+			 int (*each)(const struct kvp_pool_info *info, void *arg), void *arg,
+			 struct kvp_error *error);
 int __real_kvp_pool_destroy(struct kvp_ctx *ctx, uint32_t id, uint64_t generation, int force,
 			    struct kvp_error *error);
 int __wrap_kvp_pool_destroy(struct kvp_ctx *ctx, uint32_t id, uint64_t generation, int force,
@@ -249,7 +252,24 @@ int __wrap_kvp_pool_set(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
 	err = world.state_err[change->registration];
 	snprintf(world.states + used, sizeof(world.states) - used, "%s%u:%s", used ? " " : "", id,
 		 kvp_registration_state_name(change->registration));
-	return err ? kvp_fail(error, err, KVP_PHASE_REQUEST, KVP_NONE, NULL, NULL, "set") : 0;
+	if (err)
+		return kvp_fail(error, err, KVP_PHASE_REQUEST, KVP_NONE, NULL, NULL, "set");
+	fake_world_info(id)->registration = change->registration;
+	return 0;
+}
+
+int __wrap_kvp_pool_each(struct kvp_ctx *ctx,
+			 int (*each)(const struct kvp_pool_info *info, void *arg), void *arg,
+			 struct kvp_error *error)
+{
+	unsigned int i;
+	int ret = 0;
+
+	if (!world.active)
+		return __real_kvp_pool_each(ctx, each, arg, error);
+	for (i = 0; i < world.pool_count && !ret; i++)
+		ret = each(&world.pools[i], arg);
+	return ret;
 }
 
 int __wrap_kvp_pool_destroy(struct kvp_ctx *ctx, uint32_t id, uint64_t generation, int force,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A world of made-up memory and pools for what stands on kvp_resolve(),
- * kvp_pool_find(), kvp_pool_set(), kvp_pool_destroy() and kvp_memlock_read(): unlike fake_kernel.h, which scripts
- * every call, this one answers as often as it is asked. The addresses are
- * never touched. Outside fake_world_setup() and fake_world_teardown() the real
+ * kvp_pool_find(), kvp_pool_set(), kvp_pool_each(), kvp_pool_destroy() and
+ * kvp_memlock_read(): unlike fake_kernel.h, which scripts every call, this one
+ * answers as often as it is asked. The addresses are never touched. Outside fake_world_setup() and fake_world_teardown() the real
  * functions run.
  */
 #ifndef FAKE_WORLD_H

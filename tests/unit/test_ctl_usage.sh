@@ -84,6 +84,8 @@ check 2 'END is START' resolve --pid $$ 1000-1000
 
 check 2 '--dir here: not an absolute path' recover --dir here
 check 2 "'x' is too much" recover x
+check 2 '--store-config and --store-name follow their --store' recover --store-config x --store y
+check 2 '--time-limit 1.5: ' recover --time-limit 1.5
 check 2 'do what? Give show FILE' journal
 check 2 'do what? Give show FILE' journal hide x
 check 2 'show takes one file' journal show
