@@ -26,6 +26,8 @@ TOOL_OBJ := $(TOOL_SRC:tools/%.c=$(BUILD)/tools/%.o)
 GUEST_SRC := $(wildcard tests/guest/test_*.c)
 GUEST_BIN := $(GUEST_SRC:tests/guest/%.c=$(BUILD)/guest/%)
 GUEST_SUPPORT := $(filter-out $(GUEST_SRC),$(wildcard tests/guest/*.c))
+BENCH_SRC := $(wildcard tests/bench/bench_*.c)
+BENCH_BIN := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
 DEMO_SUPPORT := $(wildcard examples/lib*.c)
 DEMO_SRC := $(filter-out $(DEMO_SUPPORT),$(wildcard examples/*.c))
 DEMO_BIN := $(DEMO_SRC:examples/%.c=$(BUILD)/examples/%)
@@ -89,7 +91,13 @@ $(BUILD)/examples/%: examples/%.c $(DEMO_SUPPORT) $(wildcard examples/*.h) $(SO)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARN) -pthread -Ilib -o $@ $< $(DEMO_SUPPORT) \
 		-L$(BUILD) -lkvpool -libverbs
 
-guest-tests: $(GUEST_BIN) examples
+$(BUILD)/bench/%: tests/bench/%.c tests/bench/bench.c $(GUEST_SUPPORT) \
+		$(wildcard tests/guest/*.h tests/bench/*.h) $(SO) $(BUILD)/libkvpool.so
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -pthread -Ilib -Iuapi -o $@ $< \
+		tests/bench/bench.c $(GUEST_SUPPORT) -L$(BUILD) -lkvpool -libverbs -lmnl
+
+guest-tests: $(GUEST_BIN) $(BENCH_BIN) examples
 examples: $(DEMO_BIN)
 
 # Unit tests: the library and the tool with sanitizers, the kernel and verbs
@@ -152,7 +160,8 @@ install-module: module
 install-guest: module install guest-tests
 	install -D -m 644 $(KBUILD_DIR)/kvpool.ko \
 		$(DESTDIR)/usr/lib/modules/$(KRELEASE)/extra/kvpool.ko
-	install -d $(DESTDIR)/usr/lib/kvpool/tests $(DESTDIR)/usr/lib/kvpool/examples
+	install -d $(addprefix $(DESTDIR)/usr/lib/kvpool/,tests bench examples)
+	install -m 755 $(BENCH_BIN) $(DESTDIR)/usr/lib/kvpool/bench/
 	install -m 755 $(GUEST_BIN) $(wildcard tests/guest/*.sh) tests/guest/run-all $(DESTDIR)/usr/lib/kvpool/tests/
 	install -m 755 $(DEMO_BIN) $(wildcard examples/*.sh) $(DESTDIR)/usr/lib/kvpool/examples/
 

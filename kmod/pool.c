@@ -305,6 +305,21 @@ void kvpool_pool_drop_file(struct kvpool_pool *pool)
 	kvpool_pool_put(pool);
 }
 
+#define AFTER(state) BIT(KVPOOL_REGISTRATION_##state)
+
+/*
+ * What a registration state may be followed by, itself aside. COMMITTED comes
+ * out of a transaction only; what is registered is not left for a fallback.
+ */
+static const u8 registration_next[] = {
+	[KVPOOL_REGISTRATION_ALLOCATED] = AFTER(REGISTERING) | AFTER(FALLBACK_L2) | AFTER(FAILED),
+	[KVPOOL_REGISTRATION_REGISTERING] = AFTER(ALLOCATED) | AFTER(COMMITTED) |
+		AFTER(FALLBACK_L2) | AFTER(FAILED),
+	[KVPOOL_REGISTRATION_COMMITTED] = AFTER(REGISTERING) | AFTER(ALLOCATED) | AFTER(FAILED),
+	[KVPOOL_REGISTRATION_FALLBACK_L2] = AFTER(REGISTERING) | AFTER(ALLOCATED) | AFTER(FAILED),
+	[KVPOOL_REGISTRATION_FAILED] = AFTER(REGISTERING) | AFTER(ALLOCATED) | AFTER(FALLBACK_L2),
+};
+
 /**
  * kvpool_pool_set - change tags and registration state
  * @pool: locked; permission to change it was checked
@@ -313,7 +328,7 @@ void kvpool_pool_drop_file(struct kvpool_pool *pool)
  * @extack: gets the cause of a failure
  *
  * Return: 0; 1 when the device node must be replaced, since who may open the
- * pool has changed; -ENODEV, -EBUSY or -EPERM.
+ * pool has changed; -ENODEV, -EBUSY, -EINVAL or -EPERM.
  */
 int kvpool_pool_set(struct kvpool_pool *pool, const struct kvpool_tags *tags, u32 registration,
 		    struct netlink_ext_ack *extack)
@@ -331,6 +346,12 @@ int kvpool_pool_set(struct kvpool_pool *pool, const struct kvpool_tags *tags, u3
 	if (tags->lifetime == KVPOOL_LIFETIME_OWNER && !pool->session) {
 		NL_SET_ERR_MSG_FMT(extack, "lifetime: no session owns the pool; claim it first");
 		return -EBUSY;
+	}
+	if (registration != pool->registration &&
+	    !(registration_next[pool->registration] & BIT(registration))) {
+		NL_SET_ERR_MSG_FMT(extack, "registration: state %u may not follow %u",
+				   registration, pool->registration);
+		return -EINVAL;
 	}
 	err = given ? kvpool_may_give(tags, extack) : 0;
 	if (err)
@@ -372,6 +393,8 @@ int kvpool_pool_claim(struct kvpool_pool *pool, struct kvpool_session *session,
 		err = -EBUSY;
 	} else {
 		owner_set(&pool->owner);
+		/* What the last owner registered, the new one has not. */
+		pool->registration = KVPOOL_REGISTRATION_ALLOCATED;
 		kvpool_session_own(session, pool);
 	}
 	mutex_unlock(&pool->lock);

@@ -792,7 +792,7 @@ void kvp_report_get(struct kvp_ctx *ctx, struct kvp_report *report);
  */
 int kvp_report_each(struct kvp_ctx *ctx,
 		    int (*each)(const struct kvp_report_entry *entry, void *arg), void *arg);
-/* A line for people, as "draft: FALLBACK_L2, 12 buffers, 6291456 bytes: WHY". Returns as snprintf. */
+/* A line, as "draft: fallback-l2, domain kv, 3 buffers, 6291456 bytes: WHY". Returns as snprintf. */
 int kvp_report_format(const struct kvp_report_entry *entry, char *text, size_t size);
 
 /*

@@ -743,7 +743,7 @@ static void *sets(void *arg)
 		change.registration = roll(&state) % 5;
 		if (ref.id)
 			ALLOWED(kvp_pool_set(shared, ref.id, ref.generation, &change, NULL), ENOENT,
-				ESTALE, ENODEV);
+				ESTALE, ENODEV, EINVAL);
 	}
 	return NULL;
 }
