@@ -125,10 +125,14 @@ void kvp_call_run(struct kvp_registrar *registrar, struct kvp_call *call)
 {
 	call->made = true;
 	call->late = false;
+	if (!registrar->ops.concurrent)
+		pthread_mutex_lock(&registrar->turn);
 	if (registrar->worker)
 		call_in_time(registrar, call);
 	else
 		carry_out(&registrar->ops, registrar->arg, call);
+	if (!registrar->ops.concurrent)
+		pthread_mutex_unlock(&registrar->turn);
 	/* Whether the store never had it or has it no longer: it is not there. */
 	if (call->undo && registrar->ops.external) {
 		uint32_t i;

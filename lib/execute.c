@@ -193,19 +193,11 @@ static int register_batch(struct kvp_registration *registration, uint32_t n, uin
 	return err;
 }
 
-int kvp_execute_register(struct kvp_registration *registration, struct kvp_error *error)
+static int register_entries(struct kvp_registration *registration, uint32_t n, uint32_t count,
+			    struct kvp_error *error)
 {
-	uint32_t n, count;
-	int err;
-
-	for (n = 0; n < registration->count; n += count) {
-		count = run_length(registration, n, 1);
-		err = count > 1 ? register_batch(registration, n, count, error) :
-				  register_one(registration, n, error);
-		if (err)
-			return err;
-	}
-	return 0;
+	return count > 1 ? register_batch(registration, n, count, error) :
+			   register_one(registration, n, error);
 }
 
 static int undone(struct kvp_registration *registration, uint32_t n, const struct kvp_call *call,
@@ -254,29 +246,140 @@ static uint32_t undo_one(struct kvp_registration *registration, uint32_t n, stru
 	return undo_run(registration, n, &call, first);
 }
 
-uint32_t kvp_execute_undo(struct kvp_registration *registration, struct kvp_error *first)
+/* Returns how many failed. */
+static uint32_t undo_entries(struct kvp_registration *registration, uint32_t n, uint32_t count,
+			     struct kvp_error *first)
 {
-	uint32_t failed = 0, n = registration->count, count, i;
+	uint32_t failed = 0, i;
 	struct kvp_call call;
 
-	while (n--) {
-		struct kvp_error *error = failed ? NULL : first;
-
-		if (!may_be_registered(registration, n))
-			continue;
-		count = run_length(registration, n, -1);
-		/* Without memory for many, each by itself. */
-		if (count == 1 || kvp_call_init(&call, count)) {
-			failed += undo_one(registration, n, error);
-			continue;
-		}
-		for (i = 0; i < count; i++) {
-			call.chunks[i] = registration->entries[n - i].chunk;
-			call.cookies[i] = registration->entries[n - i].cookie;
-		}
-		failed += undo_run(registration, n, &call, error);
-		kvp_call_free(&call);
-		n -= count - 1;
+	/* Without memory for many, each by itself. */
+	if (count == 1 || kvp_call_init(&call, count)) {
+		for (i = 0; i < count; i++)
+			failed += undo_one(registration, n - i, failed ? NULL : first);
+		return failed;
 	}
+	for (i = 0; i < count; i++) {
+		call.chunks[i] = registration->entries[n - i].chunk;
+		call.cookies[i] = registration->entries[n - i].cookie;
+	}
+	failed = undo_run(registration, n, &call, first);
+	kvp_call_free(&call);
 	return failed;
+}
+
+/* ------------------------------------------------------------------ walking */
+
+/*
+ * Entries are handed out in order, or against it to undo, to whichever thread
+ * comes next. What failed first is what comes first in that order, whichever
+ * thread was quicker.
+ */
+struct walk {
+	struct kvp_registration *registration;
+	pthread_mutex_t lock;	/* protects what follows */
+	uint32_t next;		/* to hand out; when undoing, one more than that */
+	bool stop;		/* hand out no more */
+	uint32_t failed;
+	uint32_t first_n;	/* the entry that `first` is about */
+	int err;
+	struct kvp_error *first;
+};
+
+static bool take_forward(struct walk *walk, uint32_t *n, uint32_t *count)
+{
+	bool more;
+
+	pthread_mutex_lock(&walk->lock);
+	more = !walk->stop && walk->next < walk->registration->count;
+	if (more) {
+		*n = walk->next;
+		*count = run_length(walk->registration, *n, 1);
+		walk->next += *count;
+	}
+	pthread_mutex_unlock(&walk->lock);
+	return more;
+}
+
+static void register_some(void *data)
+{
+	struct walk *walk = data;
+	struct kvp_error error;
+	uint32_t n, count;
+	int err;
+
+	while (take_forward(walk, &n, &count)) {
+		memset(&error, 0, sizeof(error));
+		err = register_entries(walk->registration, n, count, &error);
+		if (!err)
+			continue;
+		pthread_mutex_lock(&walk->lock);
+		if (!walk->err || n < walk->first_n) {
+			walk->err = err;
+			walk->first_n = n;
+			*walk->first = error;
+		}
+		walk->stop = true;
+		pthread_mutex_unlock(&walk->lock);
+	}
+}
+
+int kvp_execute_register(struct kvp_registration *registration, struct kvp_error *error)
+{
+	struct walk walk = { .registration = registration, .first = error };
+
+	pthread_mutex_init(&walk.lock, NULL);
+	kvp_parallel(&registration->crew, register_some, &walk);
+	pthread_mutex_destroy(&walk.lock);
+	return walk.err;
+}
+
+static bool take_back(struct walk *walk, uint32_t *n, uint32_t *count)
+{
+	bool more = false;
+
+	pthread_mutex_lock(&walk->lock);
+	while (walk->next && !more) {
+		*n = --walk->next;
+		more = may_be_registered(walk->registration, *n);
+	}
+	if (more) {
+		*count = run_length(walk->registration, *n, -1);
+		walk->next = *n + 1 - *count;
+	}
+	pthread_mutex_unlock(&walk->lock);
+	return more;
+}
+
+static void undo_some(void *data)
+{
+	struct walk *walk = data;
+	struct kvp_error error;
+	uint32_t n, count, failed;
+
+	while (take_back(walk, &n, &count)) {
+		memset(&error, 0, sizeof(error));
+		failed = undo_entries(walk->registration, n, count, &error);
+		if (!failed)
+			continue;
+		pthread_mutex_lock(&walk->lock);
+		if (!walk->failed || n > walk->first_n) {
+			walk->first_n = n;
+			*walk->first = error;
+		}
+		walk->failed += failed;
+		pthread_mutex_unlock(&walk->lock);
+	}
+}
+
+uint32_t kvp_execute_undo(struct kvp_registration *registration, struct kvp_error *first)
+{
+	struct walk walk = {
+		.registration = registration, .first = first, .next = registration->count,
+	};
+
+	pthread_mutex_init(&walk.lock, NULL);
+	kvp_parallel(&registration->crew, undo_some, &walk);
+	pthread_mutex_destroy(&walk.lock);
+	return walk.failed;
 }

@@ -12,7 +12,7 @@
  *   span.c                         names of memory
  *   list.c, overlap.c, check.c, limits.c
  *                                  what a transaction needs to know first
- *   worker.c, registrar.c, verbs.c, load.c, call.c
+ *   worker.c, parallel.c, registrar.c, verbs.c, load.c, call.c
  *                                  what registers, and calling it
  *   process.c, journal*.c, recover*.c
  *                                  the durable journal: see journal.h

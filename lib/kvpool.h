@@ -573,7 +573,9 @@ struct kvp_chunk {
  * (0: no limit). `register_chunk` returns 0 and sets *cookie, or any other value,
  * which is a failure: a negative errno, or a code of an engine, positive ones
  * too. `unregister_chunk` the same. Devices are numbered 0 to devices - 1.
- * The functions are called from the thread that runs the transaction.
+ * The functions are called from the thread that runs the transaction, or with
+ * `threads` of struct kvp_transaction_options from any of them; by one at a time
+ * unless `concurrent` is set.
  */
 struct kvp_registrar_ops {
 	size_t struct_size;
@@ -615,6 +617,8 @@ struct kvp_registrar_ops {
 	 * there is quarantined. What it was given lives on as long as it runs.
 	 */
 	uint64_t time_limit;
+	/* Several threads may register and unregister at once; without a time limit. */
+	int concurrent;
 };
 
 struct kvp_registrar;
@@ -680,6 +684,20 @@ struct kvp_transaction_options {
 	void *arg;
 	/* What the report calls it, as "target" or "draft"; 0 to 63 printable ASCII characters. */
 	const char *name;
+	/*
+	 * How many threads register, and undo, at once; 0 is 1, at most 256. Buffers
+	 * are begun in order, and against it to undo; of several failures the first in
+	 * that order is the error. `commit` is called by the calling thread.
+	 */
+	uint32_t threads;
+	/*
+	 * Runs them: calls work(data) `count` times, in as many threads, and returns
+	 * when all have returned. It may call it less often, at least once. NULL: the
+	 * library starts threads and ends them before the call returns. It is kept
+	 * for kvp_unregister(), and so must `run_arg` be.
+	 */
+	void (*run)(void (*work)(void *data), void *data, uint32_t count, void *arg);
+	void *run_arg;
 };
 
 /* What kvp_register() returns when it fell back: see enum kvp_policy. */

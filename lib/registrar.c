@@ -25,6 +25,9 @@ KVP_EXPORT int kvp_registrar_new(const struct kvp_registrar_ops *ops, void *arg,
 	/* In this process's own memory nothing may go on when the caller has gone on. */
 	if (!known.external && (known.register_batch || known.unregister_batch || known.time_limit))
 		return -EINVAL;
+	/* One thread of its own makes the calls that have a time limit. */
+	if (known.concurrent && known.time_limit)
+		return -EINVAL;
 	/* Recovery finds what serves an external store by its name. */
 	if (known.name ? !kvp_name_valid(known.name) : known.external)
 		return -EINVAL;
@@ -38,6 +41,7 @@ KVP_EXPORT int kvp_registrar_new(const struct kvp_registrar_ops *ops, void *arg,
 			return err;
 		}
 	}
+	pthread_mutex_init(&new->turn, NULL);
 	if (known.name)
 		strcpy(new->name, known.name);
 	known.name = NULL;	/* the caller's, who may free it */
@@ -54,6 +58,7 @@ static void end(void *data)
 
 	if (registrar->release)
 		registrar->release(registrar->arg);
+	pthread_mutex_destroy(&registrar->turn);
 	free(registrar);
 }
 

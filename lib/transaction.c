@@ -6,6 +6,8 @@
 
 #include "transaction.h"
 
+#define MOST_THREADS 256
+
 struct transaction {
 	struct kvp_transaction_options options;
 	struct kvp_ctx *ctx;
@@ -231,6 +233,11 @@ KVP_EXPORT int kvp_register(struct kvp_ctx *ctx, const char *domain, const struc
 				"set them up with KVP_INIT(struct kvp_transaction_options)",
 				"kvp_transaction_options of %zu bytes, the library knows %zu",
 				options->struct_size, sizeof(*options));
+	if (transaction.options.threads > MOST_THREADS)
+		return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL,
+				"one for each device and processor is enough",
+				"%" PRIu32 " threads, the most is %d", transaction.options.threads,
+				MOST_THREADS);
 	err = kvp_list_ready(list, error);
 	if (!err)
 		err = check_registrars(registrars, count, error);
@@ -243,6 +250,11 @@ KVP_EXPORT int kvp_register(struct kvp_ctx *ctx, const char *domain, const struc
 		return kvp_fail(error, err, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
 				"no memory for the registration");
 	transaction.registration->report = report;
+	transaction.registration->crew = (struct kvp_crew){
+		.threads = transaction.options.threads,
+		.run = transaction.options.run,
+		.arg = transaction.options.run_arg,
+	};
 	kvp_report_list(ctx, report, domain, list);
 	err = run(&transaction, &first);
 	*result = transaction.registration;

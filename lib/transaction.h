@@ -84,6 +84,7 @@ struct kvp_registrar {
 	uint32_t devices;
 	bool verbs;			/* cookies are struct ibv_mr * */
 	struct kvp_worker *worker;	/* NULL: no time limit */
+	pthread_mutex_t turn;		/* held during a call, unless it takes several at once */
 	void (*release)(void *arg);	/* NULL: arg is the caller's */
 };
 
@@ -117,6 +118,18 @@ bool kvp_worker_late(struct kvp_worker *worker);
  * and not at all when it is late: the thread then ends when it gets there.
  */
 void kvp_worker_free(struct kvp_worker *worker, void (*last)(void *data), void *data);
+
+/* ---------------------------------------------------------------- parallel.c */
+
+/* Who does the work of a transaction: struct kvp_transaction_options. */
+struct kvp_crew {
+	uint32_t threads;	/* 0 is 1: the caller's alone */
+	void (*run)(void (*work)(void *data), void *data, uint32_t count, void *arg);
+	void *arg;
+};
+
+/* Have `work` called by all of them; returns when the last has returned. */
+void kvp_parallel(const struct kvp_crew *crew, void (*work)(void *data), void *data);
 
 /* -------------------------------------------------------------------- call.c */
 
@@ -239,6 +252,7 @@ struct kvp_registration {
 	bool committed;
 	bool ending;			/* kvp_unregister() was called, if not with success */
 	struct kvp_report_item *report;	/* of its name */
+	struct kvp_crew crew;
 	struct kvp_error quarantine;	/* why the first quarantined entry is; err 0: none is */
 };
 
@@ -290,7 +304,10 @@ void kvp_policy_tell(const struct kvp_registration *registration, const struct k
 
 /* ----------------------------------------------------------------- execute.c */
 
-/* Register every entry in order, up to the first failure. */
+/*
+ * Register every entry in order, up to the first failure; `error` must be zeroed.
+ * Threads beside the caller's may have gone on past it.
+ */
 int kvp_execute_register(struct kvp_registration *registration, struct kvp_error *error);
 /*
  * Unregister in reverse order what is registered or quarantined, past

@@ -121,6 +121,8 @@ KVP_EXPORT int kvp_registrar_verbs(struct ibv_pd *const *pds, uint32_t count, in
 		/* On-demand paging pins nothing. */
 		.pins = !(access & IBV_ACCESS_ON_DEMAND),
 		.name = "verbs",
+		/* ibv_reg_mr() and ibv_dereg_mr() may be called by any thread: ibv_reg_mr(3). */
+		.concurrent = 1,
 	};
 	struct verbs *verbs;
 	uint32_t i;

@@ -45,7 +45,7 @@ static void followers(void)
 			EQUAL(query(pool).registration, allowed[from][to] ? to : from);
 		}
 	}
-	RETURNS(-EINVAL, set_state(ctx, pool, STATES, &error));
+	RETURNS(-ERANGE, set_state(ctx, pool, STATES, &error));
 }
 
 /* sysfs and an event say the same, at once. */
