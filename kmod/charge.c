@@ -69,7 +69,8 @@ static int charge_memlock(struct kvpool_charge *charge, u64 bytes, struct netlin
 	do {
 		new = old + pages;
 		if ((unsigned long)new > limit) {
-			NL_SET_ERR_MSG_FMT(extack, "RLIMIT_MEMLOCK %lu KiB: in use %lu, pool needs %lu",
+			NL_SET_ERR_MSG_FMT(extack,
+					   "RLIMIT_MEMLOCK %lu KiB: in use %lu, pool needs %lu",
 					   limit << (PAGE_SHIFT - 10), old << (PAGE_SHIFT - 10),
 					   pages << (PAGE_SHIFT - 10));
 			return -EDQUOT;

@@ -145,8 +145,8 @@ int kvpool_nl_pin_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 	mutex_lock(&pool->lock);
 	for (first = dump->block; (count = next_run(pool, &first)); first += count) {
-		header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &kvpool_family,
-				     NLM_F_MULTI, KVPOOL_CMD_PIN_GET);
+		header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+				     &kvpool_family, NLM_F_MULTI, KVPOOL_CMD_PIN_GET);
 		if (!header)
 			break;
 		if (kvpool_fill_identity(skb, pool) ||

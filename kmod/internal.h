@@ -28,7 +28,7 @@
 #include "compat/compat.h"
 
 #define KVPOOL_BLOCK_ORDER	(KVPOOL_BLOCK_SHIFT - PAGE_SHIFT)
-#define KVPOOL_BLOCK_PAGES	(1UL << KVPOOL_BLOCK_ORDER)
+#define KVPOOL_BLOCK_PAGES	(KVPOOL_BLOCK_SIZE >> PAGE_SHIFT)
 #define KVPOOL_ID_MAX		MINORMASK
 #define KVPOOL_NO_NODE		U32_MAX
 #define KVPOOL_NO_RANK		U32_MAX
@@ -162,7 +162,7 @@ struct kvpool_pool {
 	atomic_t mappings;
 	bool revoked;
 
-	struct mutex lock;
+	struct mutex lock;	/* protects what follows, up to @owner */
 	enum kvpool_life life;
 	bool orphan;
 	u32 files;

@@ -50,7 +50,8 @@ static struct kvpool_pool *pool_get(const struct genl_info *info, bool generatio
 	} else if (!generation && attrs[KVPOOL_A_POOL_NAME]) {
 		pool = kvpool_registry_find_name(nla_data(attrs[KVPOOL_A_POOL_NAME]));
 	} else {
-		NL_SET_ERR_MSG_FMT(info->extack, "id%s: must be given", generation ? "" : " or name");
+		NL_SET_ERR_MSG_FMT(info->extack, "id%s: must be given",
+				   generation ? "" : " or name");
 		return ERR_PTR(-EINVAL);
 	}
 	if (!pool) {
@@ -216,7 +217,8 @@ int kvpool_nl_pool_set_doit(struct sk_buff *skb, struct genl_info *info)
 		if (err)
 			err = kvpool_node_replace(change.pool);
 		if (err)
-			NL_SET_ERR_MSG_FMT(info->extack, "changed, but the node could not be made anew");
+			NL_SET_ERR_MSG_FMT(info->extack,
+					   "changed, but the node could not be made anew");
 	}
 	change_end(&change);
 	return err;

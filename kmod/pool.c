@@ -209,7 +209,8 @@ int kvpool_pool_destroy(struct kvpool_pool *pool, bool force, struct netlink_ext
 	pinned = kvpool_blocks_pinned(&pool->blocks);
 	if (!force && (mappings || pinned)) {
 		mutex_unlock(&pool->lock);
-		NL_SET_ERR_MSG_FMT(extack, "in use: %u mappings, %u pinned blocks", mappings, pinned);
+		NL_SET_ERR_MSG_FMT(extack, "in use: %u mappings, %u pinned blocks", mappings,
+				   pinned);
 		return -EBUSY;
 	}
 	pool->life = KVPOOL_LIFE_DYING;
@@ -240,11 +241,11 @@ void kvpool_pool_disown(struct kvpool_pool *pool, const struct kvpool_session *s
 	}
 	kvpool_session_disown(pool);
 	if (pool->life == KVPOOL_LIFE_LIVE && pool->tags.lifetime == KVPOOL_LIFETIME_OWNER) {
-		if (pool->files)
-			orphaned = pool->orphan = true;
-		else
-			ended = true;
+		orphaned = pool->files;
+		ended = !orphaned;
 	}
+	if (orphaned)
+		pool->orphan = true;
 	if (ended)
 		pool->life = KVPOOL_LIFE_DYING;
 	mutex_unlock(&pool->lock);

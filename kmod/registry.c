@@ -16,6 +16,7 @@
 
 #include "internal.h"
 
+/* Protects names, and which session owns which pool. */
 DEFINE_MUTEX(kvpool_registry_lock);
 
 static DEFINE_XARRAY_ALLOC1(pools);

@@ -72,13 +72,15 @@ int kvpool_request_tags(const struct genl_info *info, struct kvpool_tags *tags, 
 	if (attrs[KVPOOL_A_POOL_GID])
 		tags->gid = make_kgid(current_user_ns(), nla_get_u32(attrs[KVPOOL_A_POOL_GID]));
 	if (!uid_valid(tags->uid) || !gid_valid(tags->gid)) {
-		NL_SET_ERR_MSG_FMT(info->extack, "uid or gid has no meaning in this user namespace");
+		NL_SET_ERR_MSG_FMT(info->extack,
+				   "uid or gid has no meaning in this user namespace");
 		return -EINVAL;
 	}
 	if (attrs[KVPOOL_A_POOL_MODE])
 		tags->mode = nla_get_u32(attrs[KVPOOL_A_POOL_MODE]);
 	if (tags->mode & ~0666) {
-		NL_SET_ERR_MSG_FMT(info->extack, "mode: only read and write bits (0666) are allowed");
+		NL_SET_ERR_MSG_FMT(info->extack,
+				   "mode: only read and write bits (0666) are allowed");
 		return -EINVAL;
 	}
 	if (registration && attrs[KVPOOL_A_POOL_REGISTRATION])

@@ -84,9 +84,9 @@ static u32 walk(struct mm_struct *mm, u64 addr, u64 end, struct kvpool_segment *
 		}
 		if (last && continues(last, last_file, &segment, file)) {
 			last->length += segment.length;
-		} else if (n == count) {
-			break;
 		} else {
+			if (n == count)
+				break;
 			last = &segments[n++];
 			*last = segment;
 			last_file = file;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Reading netlink attributes. The kernel is trusted not to be hostile, but
- * another version of the module may send what this library does not know, and
- * that must end in an error, never in a read behind the message.
+ * Reading netlink messages and attributes. The kernel is trusted not to be
+ * hostile, but another version of the module may send what this library does not
+ * know, and that must end in an error, never in a read behind the message.
  */
 #include "netlink.h"
 
@@ -24,6 +24,12 @@ static int parse(const struct nlattr *attr, const char *end, const struct nlattr
 	}
 	/* The loop also ends at an attribute that is longer than what is left. */
 	return (const char *)attr < end ? -EPROTO : 0;
+}
+
+bool kvp_message_ok(const struct nlmsghdr *message, int left)
+{
+	return left >= (int)sizeof(*message) && message->nlmsg_len >= sizeof(*message) &&
+	       message->nlmsg_len <= (uint32_t)left;
 }
 
 int kvp_attrs_parse(const struct nlmsghdr *message, size_t offset, const struct nlattr **table,

@@ -128,7 +128,7 @@ KVP_EXPORT int kvp_monitor_next(struct kvp_monitor *monitor, enum kvp_event *eve
 				return err;
 		}
 		message = monitor->next;
-		if (!mnl_nlmsg_ok(message, monitor->left))
+		if (!kvp_message_ok(message, monitor->left))
 			return malformed(monitor, error);
 		monitor->next = mnl_nlmsg_next(message, &monitor->left);
 		if (monitor->left < 0)

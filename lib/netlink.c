@@ -292,7 +292,7 @@ static int take_datagram(const struct kvp_nl *nl, struct exchange *exchange, siz
 
 	if (!size)
 		return broken(exchange, -EPROTO, "the answer is empty");
-	for (; mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left)) {
+	for (; kvp_message_ok(message, left); message = mnl_nlmsg_next(message, &left)) {
 		err = take_message(nl, exchange, message);
 		if (err || exchange->finished)
 			return err;

@@ -49,6 +49,12 @@ struct kvp_field {
 	size_t offset;		/* of the member in the struct */
 };
 
+/*
+ * Whether a whole message stands there, with `left` bytes to the end. Instead of
+ * mnl_nlmsg_ok(), which takes a length of 2^31 or more for a negative one.
+ */
+bool kvp_message_ok(const struct nlmsghdr *message, int left);
+
 /* Fill *object from a message. -EPROTO as above, or when one is missing. */
 int kvp_fields_parse(const struct nlmsghdr *message, const struct kvp_field *fields, size_t count,
 		     void *object);

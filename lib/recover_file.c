@@ -72,6 +72,16 @@ static bool find_device(const struct kvp_registrar *registrar,
 	return false;
 }
 
+/* As in find_device(): a name says more than a number, which may have changed. */
+static bool same_device(const struct kvp_held *other, const struct kvp_journal_entry *entry)
+{
+	if (strcmp(other->registrar, entry->registrar))
+		return false;
+	if (other->device_name[0] && entry->device_name[0])
+		return !strcmp(other->device_name, entry->device_name);
+	return other->device == entry->device;
+}
+
 /* By a process that may run. */
 static bool held(const struct kvp_recovery *recovery, const struct kvp_journal_entry *entry)
 {
@@ -87,8 +97,7 @@ static bool held(const struct kvp_recovery *recovery, const struct kvp_journal_e
 		    other->span.offset >= span->offset + span->length ||
 		    span->offset >= other->span.offset + other->span.length)
 			continue;
-		if (other->device == entry->device && !strcmp(other->registrar, entry->registrar) &&
-		    !strcmp(other->device_name, entry->device_name))
+		if (same_device(other, entry))
 			return true;
 	}
 	return false;

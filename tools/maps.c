@@ -217,7 +217,8 @@ int maps_read(FILE *file, uint64_t addr, uint64_t length, struct maps *maps)
 		if (err)
 			break;
 		maps->lines++;
-		if (line.end <= covered || line.start >= end)
+		/* Mappings that change meanwhile may be told twice. */
+		if (covered == end || line.end <= covered || line.start >= end)
 			continue;
 		err = append_hole(maps, covered, line.start > covered ? line.start : covered);
 		if (!err)

@@ -50,8 +50,13 @@ def constant(set_name, name):
     return f"KVPOOL_A_{upper(set_name)}_{upper(name)}"
 
 
-def comment(entry):
-    return f"\t/* {entry['doc']} */" if "doc" in entry else ""
+def line(text, entry):
+    """Lines of a member and what it is, beside it where there is room."""
+    if "doc" not in entry:
+        return [f"\t{text},"]
+    doc = f"/* {entry['doc']} */"
+    beside = f"\t{text},\t{doc}"
+    return [beside] if len(beside.expandtabs(8)) <= 100 else [f"\t{doc}", f"\t{text},"]
 
 
 def uapi_header(spec):
@@ -68,19 +73,20 @@ def uapi_header(spec):
         if "doc" in enum:
             out.append(f"/* {enum['doc']} */")
         out.append(f"enum kvpool_{ident(name)} {{")
-        out += [f"\tKVPOOL_{upper(name)}_{upper(e['name'])},{comment(e)}" for e in enum["entries"]]
+        for entry in enum["entries"]:
+            out += line(f"KVPOOL_{upper(name)}_{upper(entry['name'])}", entry)
         out += ["};", ""]
     for name, attributes in spec.sets.items():
         out.append("enum {")
         for index, attribute in enumerate(attributes):
             start = " = 1" if index == 0 else ""
-            out.append(f"\t{constant(name, attribute['name'])}{start},{comment(attribute)}")
+            out += line(f"{constant(name, attribute['name'])}{start}", attribute)
         out += ["", f"\t__KVPOOL_A_{upper(name)}_END,",
                 f"\tKVPOOL_A_{upper(name)}_MAX = __KVPOOL_A_{upper(name)}_END - 1", "};", ""]
     out.append("enum {")
     for index, op in enumerate(spec.ops):
         start = " = 1" if index == 0 else ""
-        out.append(f"\tKVPOOL_CMD_{upper(op['name'])}{start},{comment(op)}")
+        out += line(f"KVPOOL_CMD_{upper(op['name'])}{start}", op)
     out += ["", "\t__KVPOOL_CMD_END,", "\tKVPOOL_CMD_MAX = __KVPOOL_CMD_END - 1", "};", "",
             "#endif /* _UAPI_KVPOOL_NETLINK_H */"]
     return out

@@ -39,7 +39,8 @@ enum kvpool_registration {
 
 enum {
 	KVPOOL_A_POOL_PAD = 1,
-	KVPOOL_A_POOL_SESSION_FD,	/* Descriptor of the caller, open for writing on the control node. */
+	/* Descriptor of the caller, open for writing on the control node. */
+	KVPOOL_A_POOL_SESSION_FD,
 	KVPOOL_A_POOL_ID,
 	KVPOOL_A_POOL_GENERATION,	/* Never used by another pool since boot. */
 	KVPOOL_A_POOL_NAME,
@@ -84,7 +85,8 @@ enum {
 	KVPOOL_A_STATS_MAX_BYTES,	/* Module parameter max_bytes as it is in force. */
 	KVPOOL_A_STATS_MAX_POOLS,
 	KVPOOL_A_STATS_MIN_AVAILABLE,	/* Bytes that creation leaves to the rest of the machine. */
-	KVPOOL_A_STATS_AVAILABLE,	/* Bytes that creation could use now, before fragmentation. */
+	/* Bytes that creation could use now, before fragmentation. */
+	KVPOOL_A_STATS_AVAILABLE,
 	KVPOOL_A_STATS_CREATED,	/* Pools created since the module was loaded. */
 	KVPOOL_A_STATS_DESTROYED,
 	KVPOOL_A_STATS_FAILED,	/* Creations that failed. */
@@ -95,14 +97,19 @@ enum {
 };
 
 enum {
-	KVPOOL_CMD_POOL_CREATE = 1,	/* Create a pool that the session owns. Answers with what pool-get answers. */
-	KVPOOL_CMD_POOL_DESTROY,	/* End a pool. EBUSY while it is mapped or pinned, unless forced. */
-	KVPOOL_CMD_POOL_GET,	/* One pool by id (and generation) or by name, or a dump of those the caller could open. */
+	/* Create a pool that the session owns. Answers with what pool-get answers. */
+	KVPOOL_CMD_POOL_CREATE = 1,
+	/* End a pool. EBUSY while it is mapped or pinned, unless forced. */
+	KVPOOL_CMD_POOL_DESTROY,
+	/* One pool by id (and generation) or by name, or a dump of those the caller could open. */
+	KVPOOL_CMD_POOL_GET,
 	KVPOOL_CMD_POOL_SET,	/* Change tags, permissions, lifetime or the registration state. */
-	KVPOOL_CMD_POOL_CLAIM,	/* Make the session the owner of a persistent pool that no session owns. */
+	/* Make the session the owner of a persistent pool that no session owns. */
+	KVPOOL_CMD_POOL_CLAIM,
 	KVPOOL_CMD_PIN_GET,	/* Dump the runs of pinned blocks of one pool. */
 	KVPOOL_CMD_STATS_GET,	/* Totals and limits. */
-	KVPOOL_CMD_POOL_CREATE_NTF,	/* id and generation only; ask pool-get, which checks permission. */
+	/* id and generation only; ask pool-get, which checks permission. */
+	KVPOOL_CMD_POOL_CREATE_NTF,
 	KVPOOL_CMD_POOL_DESTROY_NTF,	/* The last block is gone. */
 	KVPOOL_CMD_POOL_CHANGE_NTF,
 

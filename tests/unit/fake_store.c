@@ -176,9 +176,9 @@ pid_t fake_store_waiting(void)
 	pid = fork();
 	if (!pid)
 		live(FAKE_EXIT, false, pipes[1]);
+	close(pipes[1]);
 	assert_int_equal(read(pipes[0], &byte, 1), 1);
 	close(pipes[0]);
-	close(pipes[1]);
 	return pid;
 }
 

@@ -233,6 +233,27 @@ static void test_clipping(void **state)
 	maps_free(&maps);
 }
 
+/* The file is read in pieces: a mapping that grows meanwhile is told again. */
+static void test_told_twice(void **state)
+{
+	struct maps maps;
+
+	(void)state;
+	assert_int_equal(read_text("1000-9000 rw-p 00000000 00:00 0 \n"
+				   "3000-a000 rw-s 00000000 00:0f 0    kvpool:3.17\n",
+				   0x1000, 0x7000, &maps), 0);
+	assert_int_equal(maps.count, 1);
+	assert_segment(&maps, 0, 0x1000, 0x8000, KVP_KIND_ANON);
+	maps_free(&maps);
+	assert_int_equal(read_text("1000-4000 rw-p 00000000 00:00 0 \n"
+				   "3000-a000 rw-s 00000000 00:0f 0    kvpool:3.17\n",
+				   0x1000, 0x7000, &maps), 0);
+	assert_int_equal(maps.count, 2);
+	assert_segment(&maps, 1, 0x4000, 0x8000, KVP_KIND_POOL);
+	assert_int_equal(maps.segments[1].offset, 0x1000);
+	maps_free(&maps);
+}
+
 static void test_bad_text(void **state)
 {
 	struct maps maps;
@@ -255,6 +276,7 @@ int main(void)
 		cmocka_unit_test(test_pools),
 		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_clipping),
+		cmocka_unit_test(test_told_twice),
 		cmocka_unit_test(test_bad_text),
 	};
 

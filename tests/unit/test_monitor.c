@@ -128,9 +128,16 @@ static void test_malformed_events(void **state)
 	fake_cut(40);
 	fake_datagram();
 	put_event(KVPOOL_CMD_POOL_CREATE_NTF, 5, 6);
+	fake_datagram();	/* longer than an int can say: the next would lie far away */
+	put_event(99, 5, 6);
+	fake_last()->nlmsg_len = 0xffffff00;
+	fake_datagram();
+	put_event(KVPOOL_CMD_POOL_CREATE_NTF, 5, 8);
 	for (i = 0; i < 6; i++)
 		assert_next_fails(monitor, -EPROTO, "an event is malformed");
 	assert_event(monitor, KVP_EVENT_CREATE, 5, 6);
+	assert_next_fails(monitor, -EPROTO, "an event is malformed");
+	assert_event(monitor, KVP_EVENT_CREATE, 5, 8);
 	kvp_monitor_close(monitor);
 }
 

@@ -183,6 +183,11 @@ static void test_broken_stream(void **state)
 	answer(FAKE_FAMILY, 0);
 	fake_last()->nlmsg_len = 3;
 	assert_breaks(ctx, -EPROTO, "cut short");
+	/* As an int it is negative. */
+	fake_find(12, 0);
+	answer(FAKE_FAMILY, 0);
+	fake_last()->nlmsg_len |= 0x80000000;
+	assert_breaks(ctx, -EPROTO, "cut short");
 	fake_find(12, 0);
 	answer(NLMSG_OVERRUN, 0);
 	assert_breaks(ctx, -ENOBUFS, "was lost");

@@ -259,6 +259,47 @@ static void running_process(void **state)
 	nothing_changes_the_second_time();
 }
 
+/* The store has numbered its devices anew since: it is the same device all the same. */
+static void renumber(const char *path)
+{
+	union kvp_journal_any_record record;
+	size_t size, at = 0, length;
+	char *bytes = fake_journal_load(path, &size);
+	uint64_t sequence = 0;
+
+	for (; at < size; at += length, sequence++) {
+		memcpy(&record.head, bytes + at, sizeof(record.head));
+		length = le32toh(record.head.length);
+		memcpy(&record, bytes + at, length);
+		if (le16toh(record.head.type) == KVP_JOURNAL_INTENT) {
+			record.intent.device = htole32(7);
+			kvp_journal_seal(&record, KVP_JOURNAL_INTENT, sequence);
+			memcpy(bytes + at, &record, length);
+		}
+	}
+	fake_journal_store(path, bytes, size);
+	free(bytes);
+}
+
+static void running_process_renumbered(void **state)
+{
+	char path[400];
+	pid_t pid;
+
+	(void)state;
+	fake_store_process(FAKE_EXIT, false, 0, false);
+	strcpy(path, fake_journal_path());
+	renumber(path);
+	pid = fake_store_waiting();
+	fake_store_recover(false);
+	assert_non_null(strstr(fake_store_events(), "entry-quarantined:2 entry-quarantined:1 "
+						    "entry-quarantined:0 pool-left:1 kept"));
+	assert_int_equal(fake_store->undo_calls, 0);
+	fake_store_end(pid);
+	fake_store_recover(false);
+	assert_int_equal(fake_store_held(), 0);
+}
+
 static void two_recoveries(void **state)
 {
 	int fd;
@@ -441,6 +482,7 @@ int main(void)
 		recover_test(from_another_namespace),
 		recover_test(pid_was_used_again),
 		recover_test(running_process),
+		recover_test(running_process_renumbered),
 		recover_test(two_recoveries),
 		recover_test(store_fails),
 		recover_test(without_its_registrar),
