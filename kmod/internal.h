@@ -42,19 +42,25 @@ struct kvpool_session;
  * @pages: head pages, in the order of the pool; NULL once released
  * @count: blocks at creation
  * @held: blocks that are not yet released
+ * @progress: called now and then while they are allocated, or NULL
  */
 struct kvpool_blocks {
 	struct page **pages;
 	u32 count;
 	u32 held;
+	void (*progress)(const struct kvpool_blocks *blocks, u32 filled);
 };
 
-int kvpool_blocks_alloc(struct kvpool_blocks *blocks, u32 count, u32 node, bool strict,
-			struct netlink_ext_ack *extack);
 bool kvpool_block_pinned(const struct kvpool_blocks *blocks, u32 block);
 u32 kvpool_blocks_pinned(const struct kvpool_blocks *blocks);
 void kvpool_blocks_release(struct kvpool_blocks *blocks);
 void kvpool_blocks_free(struct kvpool_blocks *blocks);
+
+/* allocation.c: the memory, while a pool is made */
+int kvpool_allocation_init(void);
+void kvpool_allocation_exit(void);
+int kvpool_blocks_alloc(struct kvpool_blocks *blocks, u32 count, u32 node, bool strict,
+			struct netlink_ext_ack *extack);
 
 /* charge.c: limits and accounting */
 
@@ -271,6 +277,7 @@ void kvpool_reaper_settle(void);
 int kvpool_netlink_init(void);
 void kvpool_netlink_exit(void);
 void kvpool_netlink_notify(u8 command, const struct kvpool_pool *pool);
+void kvpool_netlink_notify_progress(const struct kvpool_pool *pool, u32 percent);
 
 /* stats.c: what happened since the module was loaded */
 extern atomic64_t kvpool_created, kvpool_destroyed, kvpool_failed;

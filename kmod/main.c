@@ -11,9 +11,12 @@ static int __init kvpool_init(void)
 
 	kvpool_charge_init();
 	kvpool_registry_init();
-	err = kvpool_reaper_init();
+	err = kvpool_allocation_init();
 	if (err)
 		goto registry;
+	err = kvpool_reaper_init();
+	if (err)
+		goto allocation;
 	err = kvpool_node_init();
 	if (err)
 		goto reaper;
@@ -26,6 +29,8 @@ node:
 	kvpool_node_exit();
 reaper:
 	kvpool_reaper_exit();
+allocation:
+	kvpool_allocation_exit();
 registry:
 	kvpool_registry_exit();
 	return err;
@@ -40,6 +45,7 @@ static void __exit kvpool_exit(void)
 	kvpool_netlink_exit();
 	kvpool_node_exit();
 	kvpool_reaper_exit();
+	kvpool_allocation_exit();
 	kvpool_registry_exit();
 }
 

@@ -8,6 +8,7 @@
  *
  * Whoever takes a pool from LIVE to DYING, under its lock, calls end() once.
  */
+#include <linux/math64.h>
 #include <linux/pagemap.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -66,6 +67,13 @@ u32 kvpool_pool_state(const struct kvpool_pool *pool)
 	return pool->orphan ? KVPOOL_STATE_ORPHAN : KVPOOL_STATE_LIVE;
 }
 
+static void pool_progress(const struct kvpool_blocks *blocks, u32 filled)
+{
+	const struct kvpool_pool *pool = container_of(blocks, struct kvpool_pool, blocks);
+
+	kvpool_netlink_notify_progress(pool, mul_u64_u32_div(filled, 100, blocks->count));
+}
+
 static struct kvpool_pool *pool_new(const struct kvpool_request *request)
 {
 	struct kvpool_pool *pool = kzalloc(sizeof(*pool), GFP_KERNEL_ACCOUNT);
@@ -81,6 +89,7 @@ static struct kvpool_pool *pool_new(const struct kvpool_request *request)
 	pool->node = request->node;
 	pool->placement = request->placement;
 	pool->tags = request->tags;
+	pool->blocks.progress = pool_progress;
 	owner_set(&pool->owner);
 	return pool;
 }

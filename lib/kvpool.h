@@ -376,7 +376,12 @@ struct kvp_stats {
 int kvp_stats_get(struct kvp_ctx *ctx, struct kvp_stats *stats, struct kvp_error *error);
 
 /* Events. The descriptor of kvp_monitor_fd() is readable when one waits. */
-enum kvp_event { KVP_EVENT_CREATE, KVP_EVENT_DESTROY, KVP_EVENT_CHANGE };
+enum kvp_event {
+	KVP_EVENT_CREATE,
+	KVP_EVENT_DESTROY,
+	KVP_EVENT_CHANGE,
+	KVP_EVENT_PROGRESS,	/* a creation is under way: see kvp_monitor_progress() */
+};
 struct kvp_monitor;
 
 int kvp_monitor_open(struct kvp_monitor **monitor, struct kvp_error *error);
@@ -389,6 +394,13 @@ int kvp_monitor_fd(const struct kvp_monitor *monitor);
  */
 int kvp_monitor_next(struct kvp_monitor *monitor, enum kvp_event *event, uint32_t *id,
 		     uint64_t *generation, struct kvp_error *error);
+/*
+ * How much of its memory the pool has, in per cent, that the last event was
+ * about: 100 unless that was KVP_EVENT_PROGRESS. A creation that takes long
+ * tells it once a second at most. The pool can't be found before it has all; if
+ * the creation fails, no further event comes.
+ */
+unsigned int kvp_monitor_progress(const struct kvp_monitor *monitor);
 void kvp_monitor_close(struct kvp_monitor *monitor);
 
 /* ------------------------------------------------------- spans and domains */

@@ -581,6 +581,21 @@ int format_event_json(FILE *out, const char *event, uint32_t id, uint64_t genera
 	return json_print(out, json_end(&json), JSON_LINES);
 }
 
+void format_progress_text(FILE *out, uint32_t id, uint64_t generation, unsigned int percent)
+{
+	fprintf(out, "progress id:%" PRIu32 ".%" PRIu64 " %u%%\n", id, generation, percent);
+}
+
+int format_progress_json(FILE *out, uint32_t id, uint64_t generation, unsigned int percent)
+{
+	struct json json = json_new();
+
+	json_text(&json, "event", "progress");
+	json_identity(&json, id, generation);
+	json_number(&json, "progress", percent);
+	return json_print(out, json_end(&json), JSON_LINES);
+}
+
 int format_destroyed_json(FILE *out, uint32_t id, uint64_t generation,
 			  const struct kvp_pool_info *pool)
 {

@@ -51,6 +51,10 @@ void format_event_text(FILE *out, const char *event, uint32_t id, uint64_t gener
 int format_event_json(FILE *out, const char *event, uint32_t id, uint64_t generation,
 		      const struct kvp_pool_info *pool);
 
+/* A creation is under way. */
+void format_progress_text(FILE *out, uint32_t id, uint64_t generation, unsigned int percent);
+int format_progress_json(FILE *out, uint32_t id, uint64_t generation, unsigned int percent);
+
 /* What a destroyed pool left behind: `pool` is NULL when nothing. */
 int format_destroyed_json(FILE *out, uint32_t id, uint64_t generation,
 			  const struct kvp_pool_info *pool);

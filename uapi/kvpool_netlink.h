@@ -70,6 +70,7 @@ enum {
 	KVPOOL_A_POOL_DEVICE,	/* Device number of the node, major << 20 | minor. */
 	KVPOOL_A_POOL_FIRST_BLOCK,
 	KVPOOL_A_POOL_BLOCK_COUNT,
+	KVPOOL_A_POOL_PROGRESS,	/* Per cent of a creation's memory that is there. */
 
 	__KVPOOL_A_POOL_END,
 	KVPOOL_A_POOL_MAX = __KVPOOL_A_POOL_END - 1
@@ -105,6 +106,7 @@ enum {
 	KVPOOL_CMD_POOL_CREATE_NTF,	/* id and generation only; ask pool-get, which checks permission. */
 	KVPOOL_CMD_POOL_DESTROY_NTF,	/* The last block is gone. */
 	KVPOOL_CMD_POOL_CHANGE_NTF,
+	KVPOOL_CMD_POOL_PROGRESS_NTF,	/* A creation is under way: id, generation, progress. Once a second at most. */
 
 	__KVPOOL_CMD_END,
 	KVPOOL_CMD_MAX = __KVPOOL_CMD_END - 1

@@ -278,19 +278,23 @@ static void test_events(void **state)
 	format_event_text(out, "create", 3, 17, &full);
 	format_event_text(out, "destroy", 3, 17, NULL);
 	format_event_text(out, "lost", 0, 0, NULL);
+	format_progress_text(out, 3, 17, 42);
 	out_is(out,
 	       "create  target-0 id:3.17 domain=serving role=target rank=0 size=3.5G state=live "
 	       "registration=committed\n"
 	       "destroy id:3.17\n"
-	       "lost    events were lost, the pools that exist now follow\n");
+	       "lost    events were lost, the pools that exist now follow\n"
+	       "progress id:3.17 42%\n");
 	out = out_open();
 	assert_int_equal(format_event_json(out, "create", 3, 17, &full), 0);
 	assert_int_equal(format_event_json(out, "destroy", 3, 17, NULL), 0);
 	assert_int_equal(format_event_json(out, "lost", 0, 0, NULL), 0);
+	assert_int_equal(format_progress_json(out, 3, 17, 42), 0);
 	out_is(out,
 	       "{\"event\":\"create\",\"id\":3,\"generation\":17,\"pool\":{" FULL_JSON "}}\n"
 	       "{\"event\":\"destroy\",\"id\":3,\"generation\":17}\n"
-	       "{\"event\":\"lost\"}\n");
+	       "{\"event\":\"lost\"}\n"
+	       "{\"event\":\"progress\",\"id\":3,\"generation\":17,\"progress\":42}\n");
 }
 
 static void test_destroyed(void **state)
