@@ -236,11 +236,20 @@ static int fill(struct allocation *allocation, u32 node, bool strict)
 {
 	unsigned long next_report = jiffies + PROGRESS_EVERY;
 	u32 count = allocation->blocks->count;
+	bool settled = false;
 	int err;
 
 	/* Again when a helper found no memory for a block that it had claimed. */
 	do {
 		err = work(allocation, node, strict, &next_report);
+		if (err == -ENOMEM && !settled) {
+			/* Memory of pools that just ended is on its way back: let it arrive. */
+			settled = true;
+			if (kvpool_reaper_settle() > 0) {
+				WRITE_ONCE(allocation->low, false);
+				err = work(allocation, node, strict, &next_report);
+			}
+		}
 		if (err)
 			WRITE_ONCE(allocation->stop, true);
 		await_helpers(allocation);

@@ -36,18 +36,20 @@ u32 kvpool_blocks_pinned(const struct kvpool_blocks *blocks)
 }
 
 /**
- * kvpool_blocks_release - give back every block that no device pins
+ * kvpool_blocks_release_range - give back blocks that no device pins
  * @blocks: the pool's; no new CPU mapping of it can appear
+ * @first: first block to look at
+ * @count: how many to look at, those past the end included
  *
  * Blocks still pinned stay held, so that the pool stays visible and charged.
  * Giving back only drops our reference: whoever else holds one, however
  * short, keeps the page from being handed out again.
  */
-void kvpool_blocks_release(struct kvpool_blocks *blocks)
+void kvpool_blocks_release_range(struct kvpool_blocks *blocks, u32 first, u32 count)
 {
-	u32 i;
+	u32 i, end = first + min(count, blocks->count - first);
 
-	for (i = 0; i < blocks->count && blocks->held; i++) {
+	for (i = first; i < end && blocks->held; i++) {
 		cond_resched();
 		if (!blocks->pages[i] || kvpool_block_pinned(blocks, i))
 			continue;
@@ -55,6 +57,15 @@ void kvpool_blocks_release(struct kvpool_blocks *blocks)
 		WRITE_ONCE(blocks->pages[i], NULL);
 		blocks->held--;
 	}
+}
+
+/**
+ * kvpool_blocks_release - give back every block that no device pins
+ * @blocks: as for kvpool_blocks_release_range()
+ */
+void kvpool_blocks_release(struct kvpool_blocks *blocks)
+{
+	kvpool_blocks_release_range(blocks, 0, blocks->count);
 }
 
 /**

@@ -54,6 +54,7 @@ struct kvpool_blocks {
 bool kvpool_block_pinned(const struct kvpool_blocks *blocks, u32 block);
 u32 kvpool_blocks_pinned(const struct kvpool_blocks *blocks);
 void kvpool_blocks_release(struct kvpool_blocks *blocks);
+void kvpool_blocks_release_range(struct kvpool_blocks *blocks, u32 first, u32 count);
 void kvpool_blocks_free(struct kvpool_blocks *blocks);
 
 /* allocation.c: the memory, while a pool is made */
@@ -271,7 +272,7 @@ int kvpool_resolve(struct kvpool_resolve *resolve);
 int kvpool_reaper_init(void);
 void kvpool_reaper_exit(void);
 void kvpool_reaper_add(struct kvpool_pool *pool);
-void kvpool_reaper_settle(void);
+int kvpool_reaper_settle(void);
 
 /* netlink.c */
 int kvpool_netlink_init(void);

@@ -274,6 +274,7 @@ put_pool:
 int kvpool_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	u32 live = 0, orphans = 0, dying = 0;
+	u64 dying_bytes = 0;
 	struct kvpool_pool *pool;
 	struct sk_buff *reply;
 	unsigned long id = 0;
@@ -290,6 +291,7 @@ int kvpool_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 			break;
 		default:
 			dying++;
+			dying_bytes += (u64)pool->blocks.held << KVPOOL_BLOCK_SHIFT;
 		}
 		mutex_unlock(&pool->lock);
 		kvpool_pool_put(pool);
@@ -304,6 +306,7 @@ int kvpool_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 	    nla_put_u32(reply, KVPOOL_A_STATS_ORPHANS, orphans) ||
 	    nla_put_u32(reply, KVPOOL_A_STATS_DYING, dying) ||
 	    nla_put_u32(reply, KVPOOL_A_STATS_SESSIONS, kvpool_session_count()) ||
+	    nla_put_u64_64bit(reply, KVPOOL_A_STATS_DYING_BYTES, dying_bytes, KVPOOL_A_STATS_PAD) ||
 	    nla_put_u64_64bit(reply, KVPOOL_A_STATS_CREATED, atomic64_read(&kvpool_created),
 			      KVPOOL_A_STATS_PAD) ||
 	    nla_put_u64_64bit(reply, KVPOOL_A_STATS_DESTROYED, atomic64_read(&kvpool_destroyed),

@@ -110,15 +110,19 @@ struct kvpool_pool *kvpool_pool_create(struct kvpool_session *session,
 	u64 count;
 	int err;
 
-	/* Memory of pools that just ended is on its way back: let it arrive. */
-	kvpool_reaper_settle();
-
 	pool = pool_new(request);
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
 	count = pool->mapped_length >> KVPOOL_BLOCK_SHIFT;
 
-	err = kvpool_charge(&pool->charge, pool->mapped_length, extack);
+	err = kvpool_charge(&pool->charge, pool->mapped_length, NULL);
+	if (err) {
+		/* What pools hold that just ended is on its way back: let it arrive. */
+		err = kvpool_reaper_settle();
+		if (err < 0)
+			goto put;
+		err = kvpool_charge(&pool->charge, pool->mapped_length, extack);
+	}
 	if (err)
 		goto put;
 	err = kvpool_registry_reserve(pool, extack);

@@ -371,6 +371,7 @@ struct kvp_stats {
 	uint32_t pools, orphans, dying, sessions, max_pools;
 	uint64_t bytes, max_bytes, min_available, available;
 	uint64_t created, destroyed, failed;
+	uint64_t dying_bytes;	/* of `bytes`: on their way back, or pinned by a device */
 };
 
 int kvp_stats_get(struct kvp_ctx *ctx, struct kvp_stats *stats, struct kvp_error *error);

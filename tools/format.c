@@ -521,6 +521,7 @@ void format_stats_text(FILE *out, const struct kvp_stats *stats)
 		fprintf(out, "%" PRIu32 "\n", counts[i].value);
 	}
 	key_size(out, "held:", stats->bytes);
+	key_size(out, "of it dying:", stats->dying_bytes);
 	key_size(out, "max held:", stats->max_bytes);
 	key_size(out, "available:", stats->available);
 	key_size(out, "min available:", stats->min_available);
@@ -540,6 +541,7 @@ int format_stats_json(FILE *out, const struct kvp_stats *stats)
 	json_number(&json, "orphans", stats->orphans);
 	json_number(&json, "dying", stats->dying);
 	json_number(&json, "bytes", stats->bytes);
+	json_number(&json, "dying-bytes", stats->dying_bytes);
 	json_number(&json, "max-bytes", stats->max_bytes);
 	json_number(&json, "max-pools", stats->max_pools);
 	json_number(&json, "min-available", stats->min_available);

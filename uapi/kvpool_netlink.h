@@ -90,6 +90,7 @@ enum {
 	KVPOOL_A_STATS_DESTROYED,
 	KVPOOL_A_STATS_FAILED,	/* Creations that failed. */
 	KVPOOL_A_STATS_SESSIONS,
+	KVPOOL_A_STATS_DYING_BYTES,	/* Bytes of dying pools: on their way back, or pinned by a device. */
 
 	__KVPOOL_A_STATS_END,
 	KVPOOL_A_STATS_MAX = __KVPOOL_A_STATS_END - 1

@@ -239,7 +239,7 @@ static void test_stats(void **state)
 {
 	const struct kvp_stats stats = {
 		.pools = 1, .orphans = 2, .dying = 3, .sessions = 4, .max_pools = 5,
-		.bytes = 2097152, .max_bytes = UINT64_MAX, .min_available = 8,
+		.bytes = 2097152, .dying_bytes = 1048576, .max_bytes = UINT64_MAX, .min_available = 8,
 		.available = 1610612736, .created = 10, .destroyed = 11, .failed = 12,
 	};
 	FILE *out;
@@ -254,6 +254,7 @@ static void test_stats(void **state)
 	       "sessions:       4\n"
 	       "max pools:      5\n"
 	       "held:           2M (2097152 bytes)\n"
+	       "of it dying:    1M (1048576 bytes)\n"
 	       "max held:       16E (18446744073709551615 bytes)\n"
 	       "available:      1.5G (1610612736 bytes)\n"
 	       "min available:  8 (8 bytes)\n"
@@ -262,7 +263,7 @@ static void test_stats(void **state)
 	       "failed:         12\n");
 	out = out_open();
 	assert_int_equal(format_stats_json(out, &stats), 0);
-	json_is(out, "{\"pools\":1,\"orphans\":2,\"dying\":3,\"bytes\":2097152,"
+	json_is(out, "{\"pools\":1,\"orphans\":2,\"dying\":3,\"bytes\":2097152,\"dying-bytes\":1048576,"
 		"\"max-bytes\":18446744073709551615,\"max-pools\":5,\"min-available\":8,"
 		"\"available\":1610612736,\"created\":10,\"destroyed\":11,\"failed\":12,"
 		"\"sessions\":4}");
