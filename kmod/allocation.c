@@ -9,6 +9,8 @@
  * what is there without much ado, from nodes that the creator would take as
  * well, and charge it to the creator's memory cgroup. So what a failure means,
  * and who is asked to reclaim, is the same with helpers and without.
+ *
+ * What the reserve has, and the creator may have of it, comes first.
  */
 #include <linux/cpuset.h>
 #include <linux/gfp.h>
@@ -183,12 +185,11 @@ static void await_helpers(struct allocation *allocation)
 }
 
 /* Without helpers when there is no memory for them. */
-static void make_helpers(struct allocation *allocation, u32 node)
+static void make_helpers(struct allocation *allocation)
 {
-	u32 i, count = allocation->blocks->count / HELPER_BLOCKS;
+	struct kvpool_blocks *blocks = allocation->blocks;
+	u32 i, count = (blocks->count - blocks->reserved) / HELPER_BLOCKS;
 
-	if (!find_nodes(allocation, node))
-		return;
 	count = min3(count, READ_ONCE(create_workers), (u32)HELPERS_MAX);
 	count = min(count, cpumask_weight(cpumask_of_node(allocation->node)) ?: num_online_cpus());
 	allocation->helpers = kcalloc(count, sizeof(*allocation->helpers), GFP_KERNEL_ACCOUNT);
@@ -259,6 +260,60 @@ static int fill(struct allocation *allocation, u32 node, bool strict)
 	return err == -ENOMEM && allocation->blocks->held == count ? 0 : err;
 }
 
+/* What the policy of the reserve says about a pool of which this is all that is there. */
+static int check_reserve(const struct kvpool_blocks *blocks, struct netlink_ext_ack *extack)
+{
+	if (blocks->reserved == blocks->count || !kvpool_reserve_only())
+		return 0;
+	if (blocks->granted < blocks->count) {
+		NL_SET_ERR_MSG_FMT(extack, "reserve only: the user's quota leaves %u of %u blocks",
+				   blocks->granted, blocks->count);
+		return -EDQUOT;
+	}
+	NL_SET_ERR_MSG_FMT(extack, "reserve only: it has %u of %u blocks", blocks->reserved,
+			   blocks->count);
+	return -ENOMEM;
+}
+
+static void take_reserve(const struct allocation *allocation, bool strict)
+{
+	struct kvpool_blocks *blocks = allocation->blocks;
+	/* Other nodes' reserves rather than the node's own memory only if that may not be. */
+	bool others = kvpool_reserve_only() && !strict;
+
+	kvpool_reserve_take(blocks, blocks->granted, allocation->node,
+			    others ? &allocation->nodes : NULL);
+}
+
+/* Begin with the reserve; is there memory for the rest? */
+static int begin(struct allocation *allocation, bool known, bool strict,
+		 struct netlink_ext_ack *extack)
+{
+	struct kvpool_blocks *blocks = allocation->blocks;
+	u64 rest;
+	int err;
+
+	if (known)
+		take_reserve(allocation, strict);
+	err = check_reserve(blocks, NULL);
+	if (err == -ENOMEM && known) {
+		/* What came back from pools is on its way to the reserve: let it arrive. */
+		if (kvpool_reaper_settle() < 0 || kvpool_reserve_settle())
+			return -EINTR;
+		take_reserve(allocation, strict);
+	}
+	err = check_reserve(blocks, extack);
+	if (err)
+		return err;
+
+	rest = (u64)(blocks->count - blocks->reserved) << KVPOOL_BLOCK_SHIFT;
+	if (!rest || !kvpool_memory_check(rest, NULL))
+		return 0;
+	if (kvpool_reaper_settle() < 0)
+		return -EINTR;
+	return kvpool_memory_check(rest, extack);
+}
+
 /* Tell a cgroup limit from fragmentation: the first goes away without the charge. */
 static void explain_failure(const struct allocation *allocation, u32 node, bool strict,
 			    struct netlink_ext_ack *extack)
@@ -286,18 +341,19 @@ static void explain_failure(const struct allocation *allocation, u32 node, bool 
 
 /**
  * kvpool_blocks_alloc - allocate all blocks of a pool, or none
- * @blocks: filled in; @progress of it is set
+ * @blocks: filled in; @granted and @progress are set
  * @count: how many
  * @node: NUMA node, or KVPOOL_NO_NODE
  * @strict: take them from @node only
  * @extack: gets the cause of a failure
  *
- * Return: 0, -ENOMEM, or -EINTR when a fatal signal arrived.
+ * Return: 0, -ENOMEM, -EDQUOT, or -EINTR when a fatal signal arrived.
  */
 int kvpool_blocks_alloc(struct kvpool_blocks *blocks, u32 count, u32 node, bool strict,
 			struct netlink_ext_ack *extack)
 {
 	struct allocation allocation = { .blocks = blocks };
+	bool known;
 	int err;
 
 	/* Page by page: the table of a 1 TiB pool is 4 MiB. */
@@ -309,13 +365,23 @@ int kvpool_blocks_alloc(struct kvpool_blocks *blocks, u32 count, u32 node, bool 
 	}
 	blocks->count = count;
 	blocks->held = 0;
+	blocks->reserved = 0;
+
+	known = find_nodes(&allocation, node);
+	err = begin(&allocation, known, strict, extack);
+	blocks->held = blocks->reserved;
+	if (err)
+		goto free;
+	atomic_set(&allocation.claimed, blocks->reserved);
+	atomic_set(&allocation.filled, blocks->reserved);
 
 	/* One light attempt: a helper sees no signal, and the creator is there to try harder. */
 	allocation.flags = BLOCK_FLAGS | __GFP_ACCOUNT | __GFP_NORETRY;
 	if (strict)
 		allocation.flags |= __GFP_THISNODE;
 	allocation.memcg = get_mem_cgroup_from_mm(current->mm);
-	make_helpers(&allocation, node);
+	if (known)
+		make_helpers(&allocation);
 
 	err = fill(&allocation, node, strict);
 	if (err == -EINTR)
@@ -325,6 +391,7 @@ int kvpool_blocks_alloc(struct kvpool_blocks *blocks, u32 count, u32 node, bool 
 
 	kfree(allocation.helpers);
 	mem_cgroup_put(allocation.memcg);
+free:
 	if (err) {
 		kvpool_blocks_release(blocks);
 		kvpool_blocks_free(blocks);

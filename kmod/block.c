@@ -53,7 +53,10 @@ void kvpool_blocks_release_range(struct kvpool_blocks *blocks, u32 first, u32 co
 		cond_resched();
 		if (!blocks->pages[i] || kvpool_block_pinned(blocks, i))
 			continue;
-		put_page(blocks->pages[i]);
+		if (i < blocks->reserved)
+			kvpool_reserve_give(blocks->pages[i]);
+		else
+			put_page(blocks->pages[i]);
 		WRITE_ONCE(blocks->pages[i], NULL);
 		blocks->held--;
 	}

@@ -11,10 +11,15 @@
 
 #include "netlink.h"
 
-/* The session that a request names. Its file keeps it until session_put(). */
-static struct file *session_get(const struct genl_info *info)
+/**
+ * kvpool_request_session - the session that a request names
+ * @info: of the request
+ * @attr: its attribute session-fd, or NULL
+ *
+ * Return: the session's file, for the caller to put, or an error.
+ */
+struct file *kvpool_request_session(const struct genl_info *info, const struct nlattr *attr)
 {
-	struct nlattr *attr = info->attrs[KVPOOL_A_POOL_SESSION_FD];
 	struct file *file;
 
 	if (!attr) {
@@ -37,6 +42,11 @@ static struct file *session_get(const struct genl_info *info)
 		return ERR_PTR(-EACCES);
 	}
 	return file;
+}
+
+static struct file *session_get(const struct genl_info *info)
+{
+	return kvpool_request_session(info, info->attrs[KVPOOL_A_POOL_SESSION_FD]);
 }
 
 /* The pool that a request names, by id and generation or by name, with a reference. */

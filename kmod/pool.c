@@ -128,10 +128,12 @@ struct kvpool_pool *kvpool_pool_create(struct kvpool_session *session,
 	err = kvpool_registry_reserve(pool, extack);
 	if (err)
 		goto uncharge;
+	pool->blocks.granted = kvpool_quota_take(&pool->charge, count);
 	err = kvpool_blocks_alloc(&pool->blocks, count, pool->node,
 				  pool->placement == KVPOOL_PLACEMENT_STRICT, extack);
 	if (err)
 		goto unreserve;
+	kvpool_quota_give(&pool->charge, pool->blocks.granted - pool->blocks.reserved);
 	pool->inode = kvpool_inode_new(pool->mapped_length);
 	if (IS_ERR(pool->inode)) {
 		err = PTR_ERR(pool->inode);

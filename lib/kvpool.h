@@ -376,6 +376,70 @@ struct kvp_stats {
 
 int kvp_stats_get(struct kvp_ctx *ctx, struct kvp_stats *stats, struct kvp_error *error);
 
+/*
+ * The reserve: blocks that the module holds cleared on each node, so that a
+ * creation need not wait for the clearing. It is charged to no memory cgroup, so
+ * it is given out under a quota for each user.
+ */
+enum kvp_reserve_policy {
+	KVP_RESERVE_FIRST,	/* pools take of the reserve first, then other memory */
+	KVP_RESERVE_ONLY,	/* a creation fails when the reserve does not have it all */
+};
+
+struct kvp_reserve_node {
+	uint32_t node;
+	uint64_t target;	/* bytes that there shall be */
+	uint64_t ready;		/* bytes that a creation can take now */
+	uint64_t clearing;	/* bytes that came back from pools, not cleared yet */
+};
+
+struct kvp_reserve_user {
+	uid_t uid;		/* in the caller's user namespace */
+	uint64_t quota, used;	/* bytes in pools that the user created */
+};
+
+struct kvp_reserve {
+	enum kvp_reserve_policy policy;
+	uint64_t quota;		/* bytes, of each user without a quota of its own */
+	size_t node_count, user_count;
+	struct kvp_reserve_node *nodes;
+	/* Those with a quota of their own, or with memory of the reserve; without
+	 * CAP_SYS_ADMIN only the caller. */
+	struct kvp_reserve_user *users;
+};
+
+/* *reserve is the caller's, until kvp_reserve_free(), which takes NULL too. */
+int kvp_reserve_get(struct kvp_ctx *ctx, struct kvp_reserve **reserve, struct kvp_error *error);
+void kvp_reserve_free(struct kvp_reserve *reserve);
+
+/* What to change: a member is in force when its bit is in `mask`. */
+#define KVP_RESERVE_SET_TARGET	(1U << 0)	/* `target` of `node` */
+#define KVP_RESERVE_SET_POLICY	(1U << 1)
+#define KVP_RESERVE_SET_QUOTA	(1U << 2)	/* of `uid` if that is in force, or the default */
+#define KVP_RESERVE_SET_UID	(1U << 3)	/* without a quota: the default holds for `uid` */
+
+struct kvp_reserve_change {
+	size_t struct_size;
+	uint32_t mask;
+	uint32_t node;
+	uint64_t target;
+	enum kvp_reserve_policy policy;
+	uint64_t quota;
+	uid_t uid;
+};
+
+/*
+ * All of it or none. The reserve is filled in the background; what is more than
+ * the target is freed before the call returns. Pools that exist stay.
+ *
+ * -EPERM   without CAP_SYS_ADMIN
+ * -EACCES  the context is read-only
+ * -ENODEV  the node does not exist, or has no memory
+ * -EINVAL  the mask is empty or has unknown bits, or a value is out of range
+ */
+int kvp_reserve_set(struct kvp_ctx *ctx, const struct kvp_reserve_change *change,
+		    struct kvp_error *error);
+
 /* Events. The descriptor of kvp_monitor_fd() is readable when one waits. */
 enum kvp_event {
 	KVP_EVENT_CREATE,

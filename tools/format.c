@@ -553,6 +553,80 @@ int format_stats_json(FILE *out, const struct kvp_stats *stats)
 	return json_print(out, json_end(&json), JSON_PAGES);
 }
 
+/* ----------------------------------------------------------------- reserve */
+
+static const char *reserve_policy_name(enum kvp_reserve_policy policy)
+{
+	return policy == KVP_RESERVE_ONLY ? "only" : "first";
+}
+
+void format_reserve_text(FILE *out, const struct kvp_reserve *reserve)
+{
+	char text[3][FORMAT_SIZE_TEXT];
+	size_t i;
+
+	key(out, "policy:");
+	fprintf(out, "%s\n", reserve_policy_name(reserve->policy));
+	key_size(out, "default quota:", reserve->quota);
+	for (i = 0; i < reserve->node_count; i++) {
+		const struct kvp_reserve_node *node = &reserve->nodes[i];
+
+		fprintf(out, "node %" PRIu32 ": %s of %s ready, %s to clear\n", node->node,
+			format_size(node->ready, text[0]), format_size(node->target, text[1]),
+			format_size(node->clearing, text[2]));
+	}
+	for (i = 0; i < reserve->user_count; i++) {
+		const struct kvp_reserve_user *user = &reserve->users[i];
+
+		fprintf(out, "uid %u: %s of %s used\n", user->uid,
+			format_size(user->used, text[0]), format_size(user->quota, text[1]));
+	}
+}
+
+static struct json_object *reserve_nodes(const struct kvp_reserve *reserve)
+{
+	struct json_object *array = json_object_new_array();
+	size_t i;
+
+	for (i = 0; array && i < reserve->node_count; i++) {
+		struct json json = json_new();
+
+		json_number(&json, "node", reserve->nodes[i].node);
+		json_number(&json, "target", reserve->nodes[i].target);
+		json_number(&json, "ready", reserve->nodes[i].ready);
+		json_number(&json, "clearing", reserve->nodes[i].clearing);
+		array = array_add(array, json_end(&json));
+	}
+	return array;
+}
+
+static struct json_object *reserve_users(const struct kvp_reserve *reserve)
+{
+	struct json_object *array = json_object_new_array();
+	size_t i;
+
+	for (i = 0; array && i < reserve->user_count; i++) {
+		struct json json = json_new();
+
+		json_number(&json, "uid", reserve->users[i].uid);
+		json_number(&json, "quota", reserve->users[i].quota);
+		json_number(&json, "used", reserve->users[i].used);
+		array = array_add(array, json_end(&json));
+	}
+	return array;
+}
+
+int format_reserve_json(FILE *out, const struct kvp_reserve *reserve)
+{
+	struct json json = json_new();
+
+	json_text(&json, "policy", reserve_policy_name(reserve->policy));
+	json_number(&json, "quota", reserve->quota);
+	json_add(&json, "nodes", reserve_nodes(reserve));
+	json_add(&json, "users", reserve_users(reserve));
+	return json_print(out, json_end(&json), JSON_PAGES);
+}
+
 /* ------------------------------------------------------------------ events */
 
 void format_event_text(FILE *out, const char *event, uint32_t id, uint64_t generation,

@@ -269,6 +269,36 @@ static void test_stats(void **state)
 		"\"sessions\":4}");
 }
 
+static void test_reserve(void **state)
+{
+	struct kvp_reserve_node nodes[] = { { 0, 3 << 20, 2 << 20, 1 << 20 }, { 2, 0, 0, 0 } };
+	struct kvp_reserve_user user = { 1000, 5, 4 };
+	const struct kvp_reserve reserve = {
+		.policy = KVP_RESERVE_ONLY, .quota = 1 << 30, .node_count = 2, .user_count = 1,
+		.nodes = nodes, .users = &user,
+	}, none = { .policy = KVP_RESERVE_FIRST };
+	FILE *out;
+
+	(void)state;
+	out = out_open();
+	format_reserve_text(out, &reserve);
+	out_is(out,
+	       "policy:         only\n"
+	       "default quota:  1G (1073741824 bytes)\n"
+	       "node 0: 2M of 3M ready, 1M to clear\n"
+	       "node 2: 0 of 0 ready, 0 to clear\n"
+	       "uid 1000: 4 of 5 used\n");
+	out = out_open();
+	assert_int_equal(format_reserve_json(out, &reserve), 0);
+	json_is(out, "{\"policy\":\"only\",\"quota\":1073741824,\"nodes\":["
+		"{\"node\":0,\"target\":3145728,\"ready\":2097152,\"clearing\":1048576},"
+		"{\"node\":2,\"target\":0,\"ready\":0,\"clearing\":0}],"
+		"\"users\":[{\"uid\":1000,\"quota\":5,\"used\":4}]}");
+	out = out_open();
+	assert_int_equal(format_reserve_json(out, &none), 0);
+	json_is(out, "{\"policy\":\"first\",\"quota\":0,\"nodes\":[],\"users\":[]}");
+}
+
 /* Not json_is(): an event is one line, and that line is what a program reads. */
 static void test_events(void **state)
 {
@@ -421,6 +451,7 @@ int main(void)
 		cmocka_unit_test(test_pool_text),
 		cmocka_unit_test(test_pool_json),
 		cmocka_unit_test(test_stats),
+		cmocka_unit_test(test_reserve),
 		cmocka_unit_test(test_events),
 		cmocka_unit_test(test_destroyed),
 		cmocka_unit_test(test_span),
