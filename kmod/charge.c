@@ -48,6 +48,24 @@ static u64 available_bytes(void)
 }
 
 /**
+ * kvpool_memory_check - can so much memory be there, and leave enough to others?
+ * @bytes: that shall be allocated
+ * @extack: gets the numbers
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int kvpool_memory_check(u64 bytes, struct netlink_ext_ack *extack)
+{
+	u64 available = available_bytes(), keep = READ_ONCE(min_available);
+
+	if (available >= keep && bytes <= available - keep)
+		return 0;
+	NL_SET_ERR_MSG_FMT(extack, "needs %llu MiB; available %llu, min_available %llu",
+			   bytes >> 20, available >> 20, keep >> 20);
+	return -ENOMEM;
+}
+
+/**
  * kvpool_memory_low - would more blocks take what others need?
  */
 bool kvpool_memory_low(void)
@@ -117,22 +135,15 @@ static void uncharge_module(u64 bytes)
  * @bytes: mapped length of the pool
  * @extack: gets the limit and the numbers
  *
- * Return: 0, -EDQUOT for a limit, -ENOMEM when the memory can't be there.
+ * Return: 0 or -EDQUOT.
  */
 int kvpool_charge(struct kvpool_charge *charge, u64 bytes, struct netlink_ext_ack *extack)
 {
-	u64 available = available_bytes(), keep = READ_ONCE(min_available);
 	int err;
 
 	err = charge_module(bytes, extack);
 	if (err)
 		return err;
-	if (available < keep || bytes > available - keep) {
-		NL_SET_ERR_MSG_FMT(extack, "needs %llu MiB; available %llu, min_available %llu",
-				   bytes >> 20, available >> 20, keep >> 20);
-		uncharge_module(bytes);
-		return -ENOMEM;
-	}
 	err = charge_memlock(charge, bytes, extack);
 	if (err) {
 		uncharge_module(bytes);
@@ -143,11 +154,12 @@ int kvpool_charge(struct kvpool_charge *charge, u64 bytes, struct netlink_ext_ac
 }
 
 /**
- * kvpool_uncharge - give back what kvpool_charge() took
+ * kvpool_uncharge - give back what kvpool_charge() and kvpool_quota_take() took
  * @charge: of the pool
  */
 void kvpool_uncharge(struct kvpool_charge *charge)
 {
+	kvpool_quota_give(charge, charge->reserve_blocks);
 	if (!charge->bytes)
 		return;
 	if (charge->user) {

@@ -42,19 +42,30 @@ struct kvpool_session;
  * @pages: head pages, in the order of the pool; NULL once released
  * @count: blocks at creation
  * @held: blocks that are not yet released
+ * @granted: blocks of the reserve that it may have
+ * @reserved: how many of the first blocks came from the reserve, and go back there
+ * @progress: called now and then while they are allocated, or NULL
  */
 struct kvpool_blocks {
 	struct page **pages;
 	u32 count;
 	u32 held;
+	u32 granted;
+	u32 reserved;
+	void (*progress)(const struct kvpool_blocks *blocks, u32 filled);
 };
 
-int kvpool_blocks_alloc(struct kvpool_blocks *blocks, u32 count, u32 node, bool strict,
-			struct netlink_ext_ack *extack);
 bool kvpool_block_pinned(const struct kvpool_blocks *blocks, u32 block);
 u32 kvpool_blocks_pinned(const struct kvpool_blocks *blocks);
 void kvpool_blocks_release(struct kvpool_blocks *blocks);
+void kvpool_blocks_release_range(struct kvpool_blocks *blocks, u32 first, u32 count);
 void kvpool_blocks_free(struct kvpool_blocks *blocks);
+
+/* allocation.c: the memory, while a pool is made */
+int kvpool_allocation_init(void);
+void kvpool_allocation_exit(void);
+int kvpool_blocks_alloc(struct kvpool_blocks *blocks, u32 count, u32 node, bool strict,
+			struct netlink_ext_ack *extack);
 
 /* charge.c: limits and accounting */
 
@@ -62,17 +73,58 @@ void kvpool_blocks_free(struct kvpool_blocks *blocks);
  * struct kvpool_charge - what a pool takes of the limits
  * @user: whose RLIMIT_MEMLOCK is charged, NULL when the creator had CAP_IPC_LOCK
  * @bytes: bytes charged; 0 when nothing is
+ * @reserve_uid: whose share of the reserve @reserve_blocks are
+ * @reserve_blocks: blocks of the reserve
  */
 struct kvpool_charge {
 	struct user_struct *user;
 	u64 bytes;
+	kuid_t reserve_uid;
+	u32 reserve_blocks;
 };
 
 int kvpool_charge(struct kvpool_charge *charge, u64 bytes, struct netlink_ext_ack *extack);
 void kvpool_uncharge(struct kvpool_charge *charge);
+int kvpool_memory_check(u64 bytes, struct netlink_ext_ack *extack);
 bool kvpool_memory_low(void);
 void kvpool_charge_init(void);
 int kvpool_charge_fill(struct sk_buff *skb);
+
+/* reserve.c: blocks that are cleared already; reserve_sysfs.c shows it */
+
+/**
+ * struct kvpool_reserve_state - the reserve of a node, in bytes
+ * @target: as much as there shall be
+ * @ready: cleared
+ * @clearing: came back from pools, and is not cleared yet
+ */
+struct kvpool_reserve_state {
+	u64 target;
+	u64 ready;
+	u64 clearing;
+};
+
+int kvpool_reserve_init(void);
+void kvpool_reserve_exit(void);
+void kvpool_reserve_take(struct kvpool_blocks *blocks, u32 limit, int node,
+			 const nodemask_t *nodes);
+int kvpool_reserve_settle(void);
+void kvpool_reserve_give(struct page *page);
+int kvpool_reserve_set(int node, u64 bytes);
+void kvpool_reserve_get(int node, struct kvpool_reserve_state *state);
+bool kvpool_reserve_only(void);
+void kvpool_reserve_set_only(bool only);
+int kvpool_reserve_sysfs_add(struct kobject *parent);
+void kvpool_reserve_sysfs_remove(void);
+
+/* quota.c: how much of the reserve each user may have */
+u32 kvpool_quota_take(struct kvpool_charge *charge, u32 blocks);
+void kvpool_quota_give(struct kvpool_charge *charge, u32 blocks);
+int kvpool_quota_set(kuid_t uid, const u64 *bytes);
+void kvpool_quota_set_default(u64 bytes);
+u64 kvpool_quota_default(void);
+bool kvpool_quota_next(unsigned long *uid, u64 *bytes, u64 *used);
+void kvpool_quota_exit(void);
 
 /* pool.c: the object */
 
@@ -256,6 +308,7 @@ void kvpool_node_announce(struct kvpool_pool *pool);
 int kvpool_node_replace(struct kvpool_pool *pool);
 void kvpool_node_remove(struct kvpool_pool *pool);
 dev_t kvpool_node_number(const struct kvpool_pool *pool);
+struct kobject *kvpool_node_control(void);
 
 /* ioctl.c, resolve.c */
 long kvpool_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
@@ -265,12 +318,13 @@ int kvpool_resolve(struct kvpool_resolve *resolve);
 int kvpool_reaper_init(void);
 void kvpool_reaper_exit(void);
 void kvpool_reaper_add(struct kvpool_pool *pool);
-void kvpool_reaper_settle(void);
+int kvpool_reaper_settle(void);
 
 /* netlink.c */
 int kvpool_netlink_init(void);
 void kvpool_netlink_exit(void);
 void kvpool_netlink_notify(u8 command, const struct kvpool_pool *pool);
+void kvpool_netlink_notify_progress(const struct kvpool_pool *pool, u32 percent);
 
 /* stats.c: what happened since the module was loaded */
 extern atomic64_t kvpool_created, kvpool_destroyed, kvpool_failed;

@@ -11,21 +11,36 @@ static int __init kvpool_init(void)
 
 	kvpool_charge_init();
 	kvpool_registry_init();
-	err = kvpool_reaper_init();
+	err = kvpool_reserve_init();
 	if (err)
 		goto registry;
+	err = kvpool_allocation_init();
+	if (err)
+		goto reserve;
+	err = kvpool_reaper_init();
+	if (err)
+		goto allocation;
 	err = kvpool_node_init();
 	if (err)
 		goto reaper;
-	err = kvpool_netlink_init();
+	err = kvpool_reserve_sysfs_add(kvpool_node_control());
 	if (err)
 		goto node;
+	err = kvpool_netlink_init();
+	if (err)
+		goto sysfs;
 	return 0;
 
+sysfs:
+	kvpool_reserve_sysfs_remove();
 node:
 	kvpool_node_exit();
 reaper:
 	kvpool_reaper_exit();
+allocation:
+	kvpool_allocation_exit();
+reserve:
+	kvpool_reserve_exit();
 registry:
 	kvpool_registry_exit();
 	return err;
@@ -38,8 +53,12 @@ registry:
 static void __exit kvpool_exit(void)
 {
 	kvpool_netlink_exit();
+	kvpool_reserve_sysfs_remove();
 	kvpool_node_exit();
 	kvpool_reaper_exit();
+	kvpool_allocation_exit();
+	kvpool_reserve_exit();
+	kvpool_quota_exit();
 	kvpool_registry_exit();
 }
 

@@ -11,10 +11,15 @@
 
 #include "netlink.h"
 
-/* The session that a request names. Its file keeps it until session_put(). */
-static struct file *session_get(const struct genl_info *info)
+/**
+ * kvpool_request_session - the session that a request names
+ * @info: of the request
+ * @attr: its attribute session-fd, or NULL
+ *
+ * Return: the session's file, for the caller to put, or an error.
+ */
+struct file *kvpool_request_session(const struct genl_info *info, const struct nlattr *attr)
 {
-	struct nlattr *attr = info->attrs[KVPOOL_A_POOL_SESSION_FD];
 	struct file *file;
 
 	if (!attr) {
@@ -37,6 +42,11 @@ static struct file *session_get(const struct genl_info *info)
 		return ERR_PTR(-EACCES);
 	}
 	return file;
+}
+
+static struct file *session_get(const struct genl_info *info)
+{
+	return kvpool_request_session(info, info->attrs[KVPOOL_A_POOL_SESSION_FD]);
 }
 
 /* The pool that a request names, by id and generation or by name, with a reference. */
@@ -276,6 +286,7 @@ put_pool:
 int kvpool_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	u32 live = 0, orphans = 0, dying = 0;
+	u64 dying_bytes = 0;
 	struct kvpool_pool *pool;
 	struct sk_buff *reply;
 	unsigned long id = 0;
@@ -292,6 +303,7 @@ int kvpool_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 			break;
 		default:
 			dying++;
+			dying_bytes += (u64)pool->blocks.held << KVPOOL_BLOCK_SHIFT;
 		}
 		mutex_unlock(&pool->lock);
 		kvpool_pool_put(pool);
@@ -306,6 +318,7 @@ int kvpool_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 	    nla_put_u32(reply, KVPOOL_A_STATS_ORPHANS, orphans) ||
 	    nla_put_u32(reply, KVPOOL_A_STATS_DYING, dying) ||
 	    nla_put_u32(reply, KVPOOL_A_STATS_SESSIONS, kvpool_session_count()) ||
+	    nla_put_u64_64bit(reply, KVPOOL_A_STATS_DYING_BYTES, dying_bytes, KVPOOL_A_STATS_PAD) ||
 	    nla_put_u64_64bit(reply, KVPOOL_A_STATS_CREATED, atomic64_read(&kvpool_created),
 			      KVPOOL_A_STATS_PAD) ||
 	    nla_put_u64_64bit(reply, KVPOOL_A_STATS_DESTROYED, atomic64_read(&kvpool_destroyed),
@@ -320,29 +333,59 @@ int kvpool_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 	return genlmsg_reply(reply, info);
 }
 
+/* A message that can't be made is lost, which listeners must expect of any event. */
+static struct sk_buff *event_new(u8 command, const struct kvpool_pool *pool, void **header)
+{
+	struct sk_buff *skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
+
+	if (!skb)
+		return NULL;
+	*header = genlmsg_put(skb, 0, 0, &kvpool_family, 0, command);
+	if (*header && !kvpool_fill_identity(skb, pool))
+		return skb;
+	nlmsg_free(skb);
+	return NULL;
+}
+
+static void event_send(struct sk_buff *skb, void *header)
+{
+	genlmsg_end(skb, header);
+	genlmsg_multicast_allns(&kvpool_family, skb, 0, KVPOOL_NL_MCGRP_POOLS);
+}
+
 /**
  * kvpool_netlink_notify - tell listeners which pool something happened to
  * @command: KVPOOL_CMD_POOL_*_NTF
  * @pool: referenced
  *
  * Goes to all network namespaces and all users, so it says nothing else; a
- * listener asks pool-get, which checks permission. A message that can't be
- * made is lost, which listeners must expect of any event.
+ * listener asks pool-get, which checks permission.
  */
 void kvpool_netlink_notify(u8 command, const struct kvpool_pool *pool)
 {
-	struct sk_buff *skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
 	void *header;
+	struct sk_buff *skb = event_new(command, pool, &header);
+
+	if (skb)
+		event_send(skb, header);
+}
+
+/**
+ * kvpool_netlink_notify_progress - tell listeners how far a creation is
+ * @pool: LIFE_NEW: can't be asked for yet
+ * @percent: of its memory; how much that is, everybody may not know
+ */
+void kvpool_netlink_notify_progress(const struct kvpool_pool *pool, u32 percent)
+{
+	void *header;
+	struct sk_buff *skb = event_new(KVPOOL_CMD_POOL_PROGRESS_NTF, pool, &header);
 
 	if (!skb)
 		return;
-	header = genlmsg_put(skb, 0, 0, &kvpool_family, 0, command);
-	if (!header || kvpool_fill_identity(skb, pool)) {
+	if (nla_put_u32(skb, KVPOOL_A_POOL_PROGRESS, percent))
 		nlmsg_free(skb);
-		return;
-	}
-	genlmsg_end(skb, header);
-	genlmsg_multicast_allns(&kvpool_family, skb, 0, KVPOOL_NL_MCGRP_POOLS);
+	else
+		event_send(skb, header);
 }
 
 struct genl_family kvpool_family = {

@@ -8,6 +8,7 @@
 
 /* netlink.c */
 extern struct genl_family kvpool_family;
+struct file *kvpool_request_session(const struct genl_info *info, const struct nlattr *attr);
 
 /* request.c: what the attributes of a request ask for, checked for form */
 int kvpool_request_pool(const struct genl_info *info, struct kvpool_request *request);

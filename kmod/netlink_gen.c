@@ -59,6 +59,18 @@ static const struct nla_policy pin_get_policy[KVPOOL_A_POOL_GENERATION + 1] = {
 static const struct nla_policy stats_get_policy[KVPOOL_A_STATS_PAD + 1] = {
 };
 
+static const struct nla_policy reserve_set_policy[KVPOOL_A_RESERVE_QUOTA + 1] = {
+	[KVPOOL_A_RESERVE_SESSION_FD] = NLA_POLICY_MIN(NLA_S32, 0),
+	[KVPOOL_A_RESERVE_POLICY] = NLA_POLICY_MAX(NLA_U32, 1),
+	[KVPOOL_A_RESERVE_NODE] = { .type = NLA_U32 },
+	[KVPOOL_A_RESERVE_TARGET] = { .type = NLA_U64 },
+	[KVPOOL_A_RESERVE_UID] = { .type = NLA_U32 },
+	[KVPOOL_A_RESERVE_QUOTA] = { .type = NLA_U64 },
+};
+
+static const struct nla_policy reserve_get_policy[KVPOOL_A_RESERVE_PAD + 1] = {
+};
+
 const struct genl_ops kvpool_nl_ops[KVPOOL_NL_OPS] = {
 	{
 		.cmd		= KVPOOL_CMD_POOL_CREATE,
@@ -106,6 +118,20 @@ const struct genl_ops kvpool_nl_ops[KVPOOL_NL_OPS] = {
 		.doit		= kvpool_nl_stats_get_doit,
 		.policy		= stats_get_policy,
 		.maxattr	= ARRAY_SIZE(stats_get_policy) - 1,
+	},
+	{
+		.cmd		= KVPOOL_CMD_RESERVE_SET,
+		.doit		= kvpool_nl_reserve_set_doit,
+		.policy		= reserve_set_policy,
+		.maxattr	= ARRAY_SIZE(reserve_set_policy) - 1,
+	},
+	{
+		.cmd		= KVPOOL_CMD_RESERVE_GET,
+		.start		= kvpool_nl_reserve_get_start,
+		.dumpit		= kvpool_nl_reserve_get_dumpit,
+		.done		= kvpool_nl_reserve_get_done,
+		.policy		= reserve_get_policy,
+		.maxattr	= ARRAY_SIZE(reserve_get_policy) - 1,
 	},
 };
 

@@ -7,7 +7,7 @@
 
 #include "../uapi/kvpool_netlink.h"
 
-#define KVPOOL_NL_OPS	7
+#define KVPOOL_NL_OPS	9
 #define KVPOOL_NL_MCGRP_POOLS	0
 #define KVPOOL_NL_MCGRPS	1
 
@@ -26,5 +26,9 @@ int kvpool_nl_pin_get_start(struct netlink_callback *cb);
 int kvpool_nl_pin_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int kvpool_nl_pin_get_done(struct netlink_callback *cb);
 int kvpool_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info);
+int kvpool_nl_reserve_set_doit(struct sk_buff *skb, struct genl_info *info);
+int kvpool_nl_reserve_get_start(struct netlink_callback *cb);
+int kvpool_nl_reserve_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int kvpool_nl_reserve_get_done(struct netlink_callback *cb);
 
 #endif /* KVPOOL_NETLINK_GEN_H */

@@ -182,6 +182,14 @@ void kvpool_node_remove(struct kvpool_pool *pool)
 }
 
 /**
+ * kvpool_node_control - the control device
+ */
+struct kobject *kvpool_node_control(void)
+{
+	return &control->kobj;
+}
+
+/**
  * kvpool_node_init - class, device numbers and the control node
  */
 int kvpool_node_init(void)

@@ -8,6 +8,7 @@
  *
  * Whoever takes a pool from LIVE to DYING, under its lock, calls end() once.
  */
+#include <linux/math64.h>
 #include <linux/pagemap.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
@@ -66,6 +67,13 @@ u32 kvpool_pool_state(const struct kvpool_pool *pool)
 	return pool->orphan ? KVPOOL_STATE_ORPHAN : KVPOOL_STATE_LIVE;
 }
 
+static void pool_progress(const struct kvpool_blocks *blocks, u32 filled)
+{
+	const struct kvpool_pool *pool = container_of(blocks, struct kvpool_pool, blocks);
+
+	kvpool_netlink_notify_progress(pool, mul_u64_u32_div(filled, 100, blocks->count));
+}
+
 static struct kvpool_pool *pool_new(const struct kvpool_request *request)
 {
 	struct kvpool_pool *pool = kzalloc(sizeof(*pool), GFP_KERNEL_ACCOUNT);
@@ -81,6 +89,7 @@ static struct kvpool_pool *pool_new(const struct kvpool_request *request)
 	pool->node = request->node;
 	pool->placement = request->placement;
 	pool->tags = request->tags;
+	pool->blocks.progress = pool_progress;
 	owner_set(&pool->owner);
 	return pool;
 }
@@ -101,24 +110,30 @@ struct kvpool_pool *kvpool_pool_create(struct kvpool_session *session,
 	u64 count;
 	int err;
 
-	/* Memory of pools that just ended is on its way back: let it arrive. */
-	kvpool_reaper_settle();
-
 	pool = pool_new(request);
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
 	count = pool->mapped_length >> KVPOOL_BLOCK_SHIFT;
 
-	err = kvpool_charge(&pool->charge, pool->mapped_length, extack);
+	err = kvpool_charge(&pool->charge, pool->mapped_length, NULL);
+	if (err) {
+		/* What pools hold that just ended is on its way back: let it arrive. */
+		err = kvpool_reaper_settle();
+		if (err < 0)
+			goto put;
+		err = kvpool_charge(&pool->charge, pool->mapped_length, extack);
+	}
 	if (err)
 		goto put;
 	err = kvpool_registry_reserve(pool, extack);
 	if (err)
 		goto uncharge;
+	pool->blocks.granted = kvpool_quota_take(&pool->charge, count);
 	err = kvpool_blocks_alloc(&pool->blocks, count, pool->node,
 				  pool->placement == KVPOOL_PLACEMENT_STRICT, extack);
 	if (err)
 		goto unreserve;
+	kvpool_quota_give(&pool->charge, pool->blocks.granted - pool->blocks.reserved);
 	pool->inode = kvpool_inode_new(pool->mapped_length);
 	if (IS_ERR(pool->inode)) {
 		err = PTR_ERR(pool->inode);

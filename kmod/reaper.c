@@ -4,33 +4,45 @@
  * again at those that a device still pins. Nothing tells when the last pin
  * goes, so it looks, first soon and then ever less often up to once a second.
  */
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "internal.h"
 
 #define LOOK_FIRST	msecs_to_jiffies(10)
 #define LOOK_LAST	msecs_to_jiffies(1000)
+/* Blocks released under one hold of a pool's lock: others list pools meanwhile. */
+#define SLICE		512
 
 static void reap(struct work_struct *work);
 
 static struct workqueue_struct *reaper;
 static DECLARE_DELAYED_WORK(reaper_work, reap);
 
-/* Protects dying and look_again. Never held while a pool's lock is taken. */
+/* Protects what follows. Never held while a pool's lock is taken. */
 static DEFINE_MUTEX(dying_lock);
 static LIST_HEAD(dying);
 static unsigned long look_again;
+/* Rounds; one of them runs when they differ. */
+static u64 rounds_begun, rounds_ended;
+static DECLARE_WAIT_QUEUE_HEAD(round_ended);
 
 /* True when the last block is gone. */
 static bool reap_pool(struct kvpool_pool *pool)
 {
+	u32 first;
 	bool done;
 
 	if (!pool->revoked)
 		kvpool_pool_revoke(pool);
 
 	mutex_lock(&pool->lock);
-	kvpool_blocks_release(&pool->blocks);
+	for (first = 0; first < pool->blocks.count; first += SLICE) {
+		kvpool_blocks_release_range(&pool->blocks, first, SLICE);
+		mutex_unlock(&pool->lock);
+		cond_resched();
+		mutex_lock(&pool->lock);
+	}
 	done = !pool->blocks.held;
 	if (done)
 		kvpool_uncharge(&pool->charge);
@@ -45,6 +57,7 @@ static void reap(struct work_struct *work)
 
 	mutex_lock(&dying_lock);
 	list_splice_init(&dying, &round);
+	rounds_begun++;
 	mutex_unlock(&dying_lock);
 
 	list_for_each_entry_safe(pool, next, &round, dying_link) {
@@ -64,7 +77,9 @@ static void reap(struct work_struct *work)
 		queue_delayed_work(reaper, &reaper_work, look_again);
 		look_again = min(2 * look_again, LOOK_LAST);
 	}
+	WRITE_ONCE(rounds_ended, rounds_begun);
 	mutex_unlock(&dying_lock);
+	wake_up_all(&round_ended);
 }
 
 /**
@@ -85,15 +100,25 @@ void kvpool_reaper_add(struct kvpool_pool *pool)
  * kvpool_reaper_settle - wait until what can be released now is released
  *
  * Covers every pool handed over before the call.
+ *
+ * Return: 1; 0 when nothing was due; -ERESTARTSYS when a fatal signal arrived.
  */
-void kvpool_reaper_settle(void)
+int kvpool_reaper_settle(void)
 {
+	u64 round;
+
 	mutex_lock(&dying_lock);
-	if (!list_empty(&dying))
+	/* A round under way has emptied the list, and pools may have come since. */
+	round = rounds_begun;
+	if (!list_empty(&dying)) {
+		round++;
 		mod_delayed_work(reaper, &reaper_work, 0);
+	} else if (rounds_ended == rounds_begun) {
+		mutex_unlock(&dying_lock);
+		return 0;
+	}
 	mutex_unlock(&dying_lock);
-	/* Also waits for a round under way, whose pools are not in the list. */
-	flush_delayed_work(&reaper_work);
+	return wait_event_killable(round_ended, READ_ONCE(rounds_ended) >= round) ?: 1;
 }
 
 /**

@@ -9,7 +9,8 @@
 /* Of any message that becomes a struct. */
 #define ATTRIBUTE_MAX 63
 _Static_assert((int)KVPOOL_A_POOL_MAX <= ATTRIBUTE_MAX &&
-	       (int)KVPOOL_A_STATS_MAX <= ATTRIBUTE_MAX, "the table must hold every attribute");
+	       (int)KVPOOL_A_STATS_MAX <= ATTRIBUTE_MAX &&
+	       (int)KVPOOL_A_RESERVE_MAX <= ATTRIBUTE_MAX, "the table must hold every attribute");
 
 static int parse(const struct nlattr *attr, const char *end, const struct nlattr **table,
 		 uint16_t max)

@@ -394,12 +394,82 @@ struct kvp_stats {
 	uint32_t pools, orphans, dying, sessions, max_pools;
 	uint64_t bytes, max_bytes, min_available, available;
 	uint64_t created, destroyed, failed;
+	uint64_t dying_bytes;	/* of `bytes`: on their way back, or pinned by a device */
 };
 
 int kvp_stats_get(struct kvp_ctx *ctx, struct kvp_stats *stats, struct kvp_error *error);
 
+/*
+ * The reserve: blocks that the module holds cleared on each node, so that a
+ * creation need not wait for the clearing. It is charged to no memory cgroup, so
+ * it is given out under a quota for each user.
+ */
+enum kvp_reserve_policy {
+	KVP_RESERVE_FIRST,	/* pools take of the reserve first, then other memory */
+	KVP_RESERVE_ONLY,	/* a creation fails when the reserve does not have it all */
+};
+
+struct kvp_reserve_node {
+	uint32_t node;
+	uint64_t target;	/* bytes that there shall be */
+	uint64_t ready;		/* bytes that a creation can take now */
+	uint64_t clearing;	/* bytes that came back from pools, not cleared yet */
+};
+
+struct kvp_reserve_user {
+	uid_t uid;		/* in the caller's user namespace */
+	uint64_t quota, used;	/* bytes in pools that the user created */
+};
+
+struct kvp_reserve {
+	enum kvp_reserve_policy policy;
+	uint64_t quota;		/* bytes, of each user without a quota of its own */
+	size_t node_count, user_count;
+	struct kvp_reserve_node *nodes;
+	/* Those with a quota of their own, or with memory of the reserve; without
+	 * CAP_SYS_ADMIN only the caller. */
+	struct kvp_reserve_user *users;
+};
+
+/* *reserve is the caller's, until kvp_reserve_free(), which takes NULL too. */
+int kvp_reserve_get(struct kvp_ctx *ctx, struct kvp_reserve **reserve, struct kvp_error *error);
+void kvp_reserve_free(struct kvp_reserve *reserve);
+
+/* What to change: a member is in force when its bit is in `mask`. */
+#define KVP_RESERVE_SET_TARGET	(1U << 0)	/* `target` of `node` */
+#define KVP_RESERVE_SET_POLICY	(1U << 1)
+#define KVP_RESERVE_SET_QUOTA	(1U << 2)	/* of `uid` if that is in force, or the default */
+#define KVP_RESERVE_SET_UID	(1U << 3)	/* without a quota: the default holds for `uid` */
+
+struct kvp_reserve_change {
+	size_t struct_size;
+	uint32_t mask;
+	uint32_t node;
+	uint64_t target;
+	enum kvp_reserve_policy policy;
+	uint64_t quota;
+	uid_t uid;
+};
+
+/*
+ * All of it or none. The reserve is filled in the background; what is more than
+ * the target is freed before the call returns. Pools that exist stay.
+ *
+ * -EPERM   without CAP_SYS_ADMIN
+ * -EACCES  the context is read-only
+ * -ENODEV  the node does not exist, or has no memory
+ * -EINVAL  the mask is empty or has unknown bits, or a value is out of range
+ */
+int kvp_reserve_set(struct kvp_ctx *ctx, const struct kvp_reserve_change *change,
+		    struct kvp_error *error);
+
 /* Events. The descriptor of kvp_monitor_fd() is readable when one waits. */
-enum kvp_event { KVP_EVENT_CREATE, KVP_EVENT_DESTROY, KVP_EVENT_CHANGE };
+enum kvp_event {
+	KVP_EVENT_CREATE,
+	KVP_EVENT_DESTROY,
+	KVP_EVENT_CHANGE,
+	KVP_EVENT_PROGRESS,	/* a creation is under way: see kvp_monitor_progress() */
+};
 struct kvp_monitor;
 
 int kvp_monitor_open(struct kvp_monitor **monitor, struct kvp_error *error);
@@ -412,6 +482,13 @@ int kvp_monitor_fd(const struct kvp_monitor *monitor);
  */
 int kvp_monitor_next(struct kvp_monitor *monitor, enum kvp_event *event, uint32_t *id,
 		     uint64_t *generation, struct kvp_error *error);
+/*
+ * How much of its memory the pool has, in per cent, that the last event was
+ * about: 100 unless that was KVP_EVENT_PROGRESS. A creation that takes long
+ * tells it once a second at most. The pool can't be found before it has all; if
+ * the creation fails, no further event comes.
+ */
+unsigned int kvp_monitor_progress(const struct kvp_monitor *monitor);
 void kvp_monitor_close(struct kvp_monitor *monitor);
 
 /* ------------------------------------------------------- spans and domains */

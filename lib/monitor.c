@@ -10,6 +10,8 @@ struct kvp_monitor {
 	/* What of the last datagram is still to be handed out. */
 	const struct nlmsghdr *next;
 	int left;
+	/* Of the last event. */
+	uint32_t progress;
 };
 
 static int connect_failed(struct kvp_error *error, int err, const char *what)
@@ -48,6 +50,7 @@ KVP_EXPORT int kvp_monitor_open(struct kvp_monitor **result, struct kvp_error *e
 		kvp_monitor_close(monitor);
 		return err;
 	}
+	monitor->progress = 100;
 	*result = monitor;
 	return 0;
 }
@@ -109,6 +112,9 @@ static bool event_of(const struct kvp_monitor *monitor, const struct nlmsghdr *m
 	case KVPOOL_CMD_POOL_CHANGE_NTF:
 		*event = KVP_EVENT_CHANGE;
 		return true;
+	case KVPOOL_CMD_POOL_PROGRESS_NTF:
+		*event = KVP_EVENT_PROGRESS;
+		return true;
 	default:
 		return false;
 	}
@@ -117,7 +123,7 @@ static bool event_of(const struct kvp_monitor *monitor, const struct nlmsghdr *m
 KVP_EXPORT int kvp_monitor_next(struct kvp_monitor *monitor, enum kvp_event *event, uint32_t *id,
 				uint64_t *generation, struct kvp_error *error)
 {
-	const struct nlattr *table[KVPOOL_A_POOL_GENERATION + 1];
+	const struct nlattr *table[KVPOOL_A_POOL_PROGRESS + 1];
 	const struct nlmsghdr *message;
 	int err;
 
@@ -136,10 +142,18 @@ KVP_EXPORT int kvp_monitor_next(struct kvp_monitor *monitor, enum kvp_event *eve
 		if (event_of(monitor, message, event))
 			break;
 	}
-	err = kvp_attrs_parse(message, GENL_HDRLEN, table, KVPOOL_A_POOL_GENERATION);
+	err = kvp_attrs_parse(message, GENL_HDRLEN, table, KVPOOL_A_POOL_PROGRESS);
 	if (!err)
 		err = kvp_attr_u32(table[KVPOOL_A_POOL_ID], id);
 	if (!err)
 		err = kvp_attr_u64(table[KVPOOL_A_POOL_GENERATION], generation);
+	monitor->progress = 100;
+	if (!err && *event == KVP_EVENT_PROGRESS)
+		err = kvp_attr_u32(table[KVPOOL_A_POOL_PROGRESS], &monitor->progress);
 	return err ? malformed(monitor, error) : 0;
+}
+
+KVP_EXPORT unsigned int kvp_monitor_progress(const struct kvp_monitor *monitor)
+{
+	return monitor->progress;
 }

@@ -18,6 +18,7 @@ static const struct kvp_field fields[] = {
 	FIELD(CREATED, U64, created),
 	FIELD(DESTROYED, U64, destroyed),
 	FIELD(FAILED, U64, failed),
+	FIELD(DYING_BYTES, U64, dying_bytes),
 };
 
 static int take_stats(const struct nlmsghdr *message, void *arg)

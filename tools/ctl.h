@@ -35,7 +35,7 @@ struct ctl_command {
 };
 
 extern const struct ctl_command ctl_claim, ctl_create, ctl_destroy, ctl_journal, ctl_list,
-	ctl_monitor, ctl_recover, ctl_resolve, ctl_set, ctl_show, ctl_stats;
+	ctl_monitor, ctl_recover, ctl_reserve, ctl_resolve, ctl_set, ctl_show, ctl_stats;
 
 /*
  * Values of long options. They start above all characters, so that optopt

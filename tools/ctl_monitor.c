@@ -17,7 +17,7 @@ struct watch {
 	struct kvp_ctx *ctx;
 	struct kvp_monitor *monitor;
 	int signals;		/* signalfd of SIGINT and SIGTERM */
-	uint64_t left;		/* events to print */
+	uint64_t left;		/* events to print, progress left out */
 	bool more;		/* the monitor may have another without reading */
 };
 
@@ -29,9 +29,32 @@ static const char *event_name(enum kvp_event event)
 	case KVP_EVENT_DESTROY:
 		return "destroy";
 	case KVP_EVENT_CHANGE:
+	case KVP_EVENT_PROGRESS:
 		break;
 	}
 	return "change";
+}
+
+/* Line by line: the reader may be a program at the end of a pipe. */
+static int end_line(const struct watch *watch, int err)
+{
+	if (fflush(stdout) && !err)
+		err = -errno;
+	if (err)
+		return ctl_fail_errno(watch->ctl, err, NULL, "the event can't be printed");
+	return CTL_OK;
+}
+
+static int print_progress(const struct watch *watch, uint32_t id, uint64_t generation)
+{
+	unsigned int percent = kvp_monitor_progress(watch->monitor);
+	int err = 0;
+
+	if (watch->ctl->json)
+		err = format_progress_json(stdout, id, generation, percent);
+	else
+		format_progress_text(stdout, id, generation, percent);
+	return end_line(watch, err);
 }
 
 static int print(const struct watch *watch, const char *event, uint32_t id, uint64_t generation,
@@ -43,12 +66,7 @@ static int print(const struct watch *watch, const char *event, uint32_t id, uint
 		err = format_event_json(stdout, event, id, generation, pool);
 	else
 		format_event_text(stdout, event, id, generation, pool);
-	/* Line by line: the reader may be a program at the end of a pipe. */
-	if (fflush(stdout) && !err)
-		err = -errno;
-	if (err)
-		return ctl_fail_errno(watch->ctl, err, NULL, "the event can't be printed");
-	return CTL_OK;
+	return end_line(watch, err);
 }
 
 static int print_list(const struct watch *watch)
@@ -88,6 +106,8 @@ static int next(struct watch *watch)
 	}
 	if (err)
 		return ctl_fail(watch->ctl, &error);
+	if (event == KVP_EVENT_PROGRESS)
+		return print_progress(watch, id, generation);
 	/* By now it may be gone, or it may not be the caller's to see: then the identity is all. */
 	known = !kvp_pool_find(watch->ctx, id, generation, &pool, NULL);
 	watch->left--;
@@ -190,8 +210,9 @@ const struct ctl_command ctl_monitor = {
 	.help =
 		"usage: kvpoolctl monitor [OPTION]...\n"
 		"Print a line for every pool that is created, changed or destroyed, until SIGINT or\n"
-		"SIGTERM. When events were lost it says so, and lists the pools that exist then.\n\n"
-		"  --count N    end after N events; lost and list lines don't count\n"
+		"SIGTERM, and one a second for a creation that takes long. When events were lost it\n"
+		"says so, and lists the pools that exist then.\n\n"
+		"  --count N    end after N events; progress, lost and list lines don't count\n"
 		"  --list       list the pools that exist at the start\n"
 		"  --json       an object a line\n"
 		"  -h, --help   this text\n",

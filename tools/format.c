@@ -521,6 +521,7 @@ void format_stats_text(FILE *out, const struct kvp_stats *stats)
 		fprintf(out, "%" PRIu32 "\n", counts[i].value);
 	}
 	key_size(out, "held:", stats->bytes);
+	key_size(out, "of it dying:", stats->dying_bytes);
 	key_size(out, "max held:", stats->max_bytes);
 	key_size(out, "available:", stats->available);
 	key_size(out, "min available:", stats->min_available);
@@ -540,6 +541,7 @@ int format_stats_json(FILE *out, const struct kvp_stats *stats)
 	json_number(&json, "orphans", stats->orphans);
 	json_number(&json, "dying", stats->dying);
 	json_number(&json, "bytes", stats->bytes);
+	json_number(&json, "dying-bytes", stats->dying_bytes);
 	json_number(&json, "max-bytes", stats->max_bytes);
 	json_number(&json, "max-pools", stats->max_pools);
 	json_number(&json, "min-available", stats->min_available);
@@ -548,6 +550,80 @@ int format_stats_json(FILE *out, const struct kvp_stats *stats)
 	json_number(&json, "destroyed", stats->destroyed);
 	json_number(&json, "failed", stats->failed);
 	json_number(&json, "sessions", stats->sessions);
+	return json_print(out, json_end(&json), JSON_PAGES);
+}
+
+/* ----------------------------------------------------------------- reserve */
+
+static const char *reserve_policy_name(enum kvp_reserve_policy policy)
+{
+	return policy == KVP_RESERVE_ONLY ? "only" : "first";
+}
+
+void format_reserve_text(FILE *out, const struct kvp_reserve *reserve)
+{
+	char text[3][FORMAT_SIZE_TEXT];
+	size_t i;
+
+	key(out, "policy:");
+	fprintf(out, "%s\n", reserve_policy_name(reserve->policy));
+	key_size(out, "default quota:", reserve->quota);
+	for (i = 0; i < reserve->node_count; i++) {
+		const struct kvp_reserve_node *node = &reserve->nodes[i];
+
+		fprintf(out, "node %" PRIu32 ": %s of %s ready, %s to clear\n", node->node,
+			format_size(node->ready, text[0]), format_size(node->target, text[1]),
+			format_size(node->clearing, text[2]));
+	}
+	for (i = 0; i < reserve->user_count; i++) {
+		const struct kvp_reserve_user *user = &reserve->users[i];
+
+		fprintf(out, "uid %u: %s of %s used\n", user->uid,
+			format_size(user->used, text[0]), format_size(user->quota, text[1]));
+	}
+}
+
+static struct json_object *reserve_nodes(const struct kvp_reserve *reserve)
+{
+	struct json_object *array = json_object_new_array();
+	size_t i;
+
+	for (i = 0; array && i < reserve->node_count; i++) {
+		struct json json = json_new();
+
+		json_number(&json, "node", reserve->nodes[i].node);
+		json_number(&json, "target", reserve->nodes[i].target);
+		json_number(&json, "ready", reserve->nodes[i].ready);
+		json_number(&json, "clearing", reserve->nodes[i].clearing);
+		array = array_add(array, json_end(&json));
+	}
+	return array;
+}
+
+static struct json_object *reserve_users(const struct kvp_reserve *reserve)
+{
+	struct json_object *array = json_object_new_array();
+	size_t i;
+
+	for (i = 0; array && i < reserve->user_count; i++) {
+		struct json json = json_new();
+
+		json_number(&json, "uid", reserve->users[i].uid);
+		json_number(&json, "quota", reserve->users[i].quota);
+		json_number(&json, "used", reserve->users[i].used);
+		array = array_add(array, json_end(&json));
+	}
+	return array;
+}
+
+int format_reserve_json(FILE *out, const struct kvp_reserve *reserve)
+{
+	struct json json = json_new();
+
+	json_text(&json, "policy", reserve_policy_name(reserve->policy));
+	json_number(&json, "quota", reserve->quota);
+	json_add(&json, "nodes", reserve_nodes(reserve));
+	json_add(&json, "users", reserve_users(reserve));
 	return json_print(out, json_end(&json), JSON_PAGES);
 }
 
@@ -578,6 +654,21 @@ int format_event_json(FILE *out, const char *event, uint32_t id, uint64_t genera
 		json_identity(&json, id, generation);
 	if (pool)
 		json_add(&json, "pool", pool_object(pool));
+	return json_print(out, json_end(&json), JSON_LINES);
+}
+
+void format_progress_text(FILE *out, uint32_t id, uint64_t generation, unsigned int percent)
+{
+	fprintf(out, "progress id:%" PRIu32 ".%" PRIu64 " %u%%\n", id, generation, percent);
+}
+
+int format_progress_json(FILE *out, uint32_t id, uint64_t generation, unsigned int percent)
+{
+	struct json json = json_new();
+
+	json_text(&json, "event", "progress");
+	json_identity(&json, id, generation);
+	json_number(&json, "progress", percent);
 	return json_print(out, json_end(&json), JSON_LINES);
 }
 

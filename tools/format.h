@@ -45,11 +45,18 @@ void format_pool_line(FILE *out, const struct kvp_pool_info *pool);
 void format_stats_text(FILE *out, const struct kvp_stats *stats);
 int format_stats_json(FILE *out, const struct kvp_stats *stats);
 
+void format_reserve_text(FILE *out, const struct kvp_reserve *reserve);
+int format_reserve_json(FILE *out, const struct kvp_reserve *reserve);
+
 /* `pool` is NULL when it is gone or may not be seen; `id` 0: an event of no pool. */
 void format_event_text(FILE *out, const char *event, uint32_t id, uint64_t generation,
 		       const struct kvp_pool_info *pool);
 int format_event_json(FILE *out, const char *event, uint32_t id, uint64_t generation,
 		      const struct kvp_pool_info *pool);
+
+/* A creation is under way. */
+void format_progress_text(FILE *out, uint32_t id, uint64_t generation, unsigned int percent);
+int format_progress_json(FILE *out, uint32_t id, uint64_t generation, unsigned int percent);
 
 /* What a destroyed pool left behind: `pool` is NULL when nothing. */
 int format_destroyed_json(FILE *out, uint32_t id, uint64_t generation,

@@ -16,7 +16,7 @@
 /* In the order of the help text: what looks, then what changes. */
 static const struct ctl_command *const commands[] = {
 	&ctl_list, &ctl_show, &ctl_stats, &ctl_resolve, &ctl_monitor, &ctl_journal,
-	&ctl_create, &ctl_set, &ctl_claim, &ctl_destroy, &ctl_recover,
+	&ctl_create, &ctl_set, &ctl_claim, &ctl_destroy, &ctl_recover, &ctl_reserve,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -37,6 +37,12 @@ enum kvpool_registration {
 	KVPOOL_REGISTRATION_FAILED,
 };
 
+/* How creations use the reserve. */
+enum kvpool_reserve_policy {
+	KVPOOL_RESERVE_POLICY_FIRST,	/* The reserve first, then the rest of the memory. */
+	KVPOOL_RESERVE_POLICY_ONLY,	/* Creation fails when the reserve does not have it all. */
+};
+
 enum {
 	KVPOOL_A_POOL_PAD = 1,
 	/* Descriptor of the caller, open for writing on the control node. */
@@ -71,6 +77,7 @@ enum {
 	KVPOOL_A_POOL_DEVICE,	/* Device number of the node, major << 20 | minor. */
 	KVPOOL_A_POOL_FIRST_BLOCK,
 	KVPOOL_A_POOL_BLOCK_COUNT,
+	KVPOOL_A_POOL_PROGRESS,	/* Per cent of a creation's memory that is there. */
 
 	__KVPOOL_A_POOL_END,
 	KVPOOL_A_POOL_MAX = __KVPOOL_A_POOL_END - 1
@@ -91,9 +98,28 @@ enum {
 	KVPOOL_A_STATS_DESTROYED,
 	KVPOOL_A_STATS_FAILED,	/* Creations that failed. */
 	KVPOOL_A_STATS_SESSIONS,
+	/* Bytes of dying pools: on their way back, or pinned by a device. */
+	KVPOOL_A_STATS_DYING_BYTES,
 
 	__KVPOOL_A_STATS_END,
 	KVPOOL_A_STATS_MAX = __KVPOOL_A_STATS_END - 1
+};
+
+enum {
+	KVPOOL_A_RESERVE_PAD = 1,
+	/* Descriptor of the caller, open for writing on the control node. */
+	KVPOOL_A_RESERVE_SESSION_FD,
+	KVPOOL_A_RESERVE_POLICY,
+	KVPOOL_A_RESERVE_NODE,	/* NUMA node. */
+	KVPOOL_A_RESERVE_TARGET,	/* Bytes that the node shall hold cleared. */
+	KVPOOL_A_RESERVE_READY,	/* Bytes that are cleared. */
+	KVPOOL_A_RESERVE_CLEARING,	/* Bytes that came back from pools, not cleared yet. */
+	KVPOOL_A_RESERVE_UID,	/* Absent: quota is that of users without one of their own. */
+	KVPOOL_A_RESERVE_QUOTA,	/* Bytes of the reserve that the user may have in pools. */
+	KVPOOL_A_RESERVE_USED,	/* Bytes of the reserve that the user has in pools. */
+
+	__KVPOOL_A_RESERVE_END,
+	KVPOOL_A_RESERVE_MAX = __KVPOOL_A_RESERVE_END - 1
 };
 
 enum {
@@ -112,6 +138,12 @@ enum {
 	KVPOOL_CMD_POOL_CREATE_NTF,
 	KVPOOL_CMD_POOL_DESTROY_NTF,	/* The last block is gone. */
 	KVPOOL_CMD_POOL_CHANGE_NTF,
+	/* A creation is under way: id, generation, progress. Once a second at most. */
+	KVPOOL_CMD_POOL_PROGRESS_NTF,
+	/* Set what a node holds, the policy, or a quota; uid without quota takes that away. */
+	KVPOOL_CMD_RESERVE_SET,
+	/* Dump the policy, then what each node holds, then the users with a quota or memory. */
+	KVPOOL_CMD_RESERVE_GET,
 
 	__KVPOOL_CMD_END,
 	KVPOOL_CMD_MAX = __KVPOOL_CMD_END - 1

@@ -393,12 +393,14 @@ static void netlink_headers(void)
 
 	control = open(CONTROL, O_RDWR);
 	for (int command = 0; command < 256; command++) {
-		bool known = command >= KVPOOL_CMD_POOL_CREATE && command <= KVPOOL_CMD_STATS_GET;
+		bool known = (command >= KVPOOL_CMD_POOL_CREATE && command <= KVPOOL_CMD_STATS_GET) ||
+			     command == KVPOOL_CMD_RESERVE_SET || command == KVPOOL_CMD_RESERVE_GET;
+		bool dumps = command == KVPOOL_CMD_PIN_GET || command == KVPOOL_CMD_RESERVE_GET;
 
 		raw_start(raw, (uint8_t)command, 0);
-		EQUAL(raw_ask(raw), !known || command == KVPOOL_CMD_PIN_GET ? -EOPNOTSUPP :
+		EQUAL(raw_ask(raw), !known || dumps ? -EOPNOTSUPP :
 		      command == KVPOOL_CMD_STATS_GET ? 0 : -EINVAL);
-		if (command == KVPOOL_CMD_POOL_GET || command == KVPOOL_CMD_PIN_GET)
+		if (command == KVPOOL_CMD_POOL_GET || dumps)
 			continue;
 		raw_start(raw, (uint8_t)command, NLM_F_DUMP);
 		EQUAL(raw_ask(raw), -EOPNOTSUPP);

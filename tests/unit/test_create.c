@@ -180,6 +180,7 @@ static void put_stats(int err)
 		fake_put_u64(KVPOOL_A_STATS_DESTROYED, 0);
 		fake_put_u64(KVPOOL_A_STATS_FAILED, 0);
 		fake_put_u32(KVPOOL_A_STATS_SESSIONS, 0);
+		fake_put_u64(KVPOOL_A_STATS_DYING_BYTES, 0);
 	}
 	fake_ack(err, NULL);
 }

@@ -239,7 +239,7 @@ static void test_stats(void **state)
 {
 	const struct kvp_stats stats = {
 		.pools = 1, .orphans = 2, .dying = 3, .sessions = 4, .max_pools = 5,
-		.bytes = 2097152, .max_bytes = UINT64_MAX, .min_available = 8,
+		.bytes = 2097152, .dying_bytes = 1048576, .max_bytes = UINT64_MAX, .min_available = 8,
 		.available = 1610612736, .created = 10, .destroyed = 11, .failed = 12,
 	};
 	FILE *out;
@@ -254,6 +254,7 @@ static void test_stats(void **state)
 	       "sessions:       4\n"
 	       "max pools:      5\n"
 	       "held:           2M (2097152 bytes)\n"
+	       "of it dying:    1M (1048576 bytes)\n"
 	       "max held:       16E (18446744073709551615 bytes)\n"
 	       "available:      1.5G (1610612736 bytes)\n"
 	       "min available:  8 (8 bytes)\n"
@@ -262,10 +263,40 @@ static void test_stats(void **state)
 	       "failed:         12\n");
 	out = out_open();
 	assert_int_equal(format_stats_json(out, &stats), 0);
-	json_is(out, "{\"pools\":1,\"orphans\":2,\"dying\":3,\"bytes\":2097152,"
+	json_is(out, "{\"pools\":1,\"orphans\":2,\"dying\":3,\"bytes\":2097152,\"dying-bytes\":1048576,"
 		"\"max-bytes\":18446744073709551615,\"max-pools\":5,\"min-available\":8,"
 		"\"available\":1610612736,\"created\":10,\"destroyed\":11,\"failed\":12,"
 		"\"sessions\":4}");
+}
+
+static void test_reserve(void **state)
+{
+	struct kvp_reserve_node nodes[] = { { 0, 3 << 20, 2 << 20, 1 << 20 }, { 2, 0, 0, 0 } };
+	struct kvp_reserve_user user = { 1000, 5, 4 };
+	const struct kvp_reserve reserve = {
+		.policy = KVP_RESERVE_ONLY, .quota = 1 << 30, .node_count = 2, .user_count = 1,
+		.nodes = nodes, .users = &user,
+	}, none = { .policy = KVP_RESERVE_FIRST };
+	FILE *out;
+
+	(void)state;
+	out = out_open();
+	format_reserve_text(out, &reserve);
+	out_is(out,
+	       "policy:         only\n"
+	       "default quota:  1G (1073741824 bytes)\n"
+	       "node 0: 2M of 3M ready, 1M to clear\n"
+	       "node 2: 0 of 0 ready, 0 to clear\n"
+	       "uid 1000: 4 of 5 used\n");
+	out = out_open();
+	assert_int_equal(format_reserve_json(out, &reserve), 0);
+	json_is(out, "{\"policy\":\"only\",\"quota\":1073741824,\"nodes\":["
+		"{\"node\":0,\"target\":3145728,\"ready\":2097152,\"clearing\":1048576},"
+		"{\"node\":2,\"target\":0,\"ready\":0,\"clearing\":0}],"
+		"\"users\":[{\"uid\":1000,\"quota\":5,\"used\":4}]}");
+	out = out_open();
+	assert_int_equal(format_reserve_json(out, &none), 0);
+	json_is(out, "{\"policy\":\"first\",\"quota\":0,\"nodes\":[],\"users\":[]}");
 }
 
 /* Not json_is(): an event is one line, and that line is what a program reads. */
@@ -278,19 +309,23 @@ static void test_events(void **state)
 	format_event_text(out, "create", 3, 17, &full);
 	format_event_text(out, "destroy", 3, 17, NULL);
 	format_event_text(out, "lost", 0, 0, NULL);
+	format_progress_text(out, 3, 17, 42);
 	out_is(out,
 	       "create  target-0 id:3.17 domain=serving role=target rank=0 size=3.5G state=live "
 	       "registration=committed\n"
 	       "destroy id:3.17\n"
-	       "lost    events were lost, the pools that exist now follow\n");
+	       "lost    events were lost, the pools that exist now follow\n"
+	       "progress id:3.17 42%\n");
 	out = out_open();
 	assert_int_equal(format_event_json(out, "create", 3, 17, &full), 0);
 	assert_int_equal(format_event_json(out, "destroy", 3, 17, NULL), 0);
 	assert_int_equal(format_event_json(out, "lost", 0, 0, NULL), 0);
+	assert_int_equal(format_progress_json(out, 3, 17, 42), 0);
 	out_is(out,
 	       "{\"event\":\"create\",\"id\":3,\"generation\":17,\"pool\":{" FULL_JSON "}}\n"
 	       "{\"event\":\"destroy\",\"id\":3,\"generation\":17}\n"
-	       "{\"event\":\"lost\"}\n");
+	       "{\"event\":\"lost\"}\n"
+	       "{\"event\":\"progress\",\"id\":3,\"generation\":17,\"progress\":42}\n");
 }
 
 static void test_destroyed(void **state)
@@ -416,6 +451,7 @@ int main(void)
 		cmocka_unit_test(test_pool_text),
 		cmocka_unit_test(test_pool_json),
 		cmocka_unit_test(test_stats),
+		cmocka_unit_test(test_reserve),
 		cmocka_unit_test(test_events),
 		cmocka_unit_test(test_destroyed),
 		cmocka_unit_test(test_span),

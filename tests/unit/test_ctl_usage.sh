@@ -35,7 +35,7 @@ check() {
 check 0 'usage: kvpoolctl' --help
 check 0 'usage: kvpoolctl' -h
 check 0 'kvpoolctl ' --version
-for command in list show stats resolve monitor journal create set claim destroy recover; do
+for command in list show stats resolve monitor journal create set claim destroy recover reserve; do
 	check 0 "usage: kvpoolctl $command" "$command" --help
 	check 0 "usage: kvpoolctl $command" --json "$command" -h
 	check 2 "kvpoolctl: $command: unknown or ambiguous option '--nothing'" "$command" --nothing
@@ -47,6 +47,12 @@ check 2 'which command?'
 check 2 "no command is called 'nothing'" nothing
 check 2 "option '--nothing' is not taken before the command" --nothing
 
+check 2 'give both' reserve --node 1
+check 2 'give both' reserve --size 1G
+check 2 '--uid needs --quota' reserve --uid 0
+check 2 '--quota default needs --uid' reserve --quota default
+check 2 'is neither first nor only' reserve --policy never
+check 2 "'x' is too much" reserve x
 check 2 "'x' is too much" list x
 check 2 "option '--rank' needs a value" list --rank
 check 2 '--rank -1: not a number' list --rank -1

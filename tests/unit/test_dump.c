@@ -268,6 +268,7 @@ static void test_stats(void **state)
 	assert_int_equal(stats.created, high + KVPOOL_A_STATS_CREATED);
 	assert_int_equal(stats.destroyed, high + KVPOOL_A_STATS_DESTROYED);
 	assert_int_equal(stats.failed, high + KVPOOL_A_STATS_FAILED);
+	assert_int_equal(stats.dying_bytes, high + KVPOOL_A_STATS_DYING_BYTES);
 	for (type = KVPOOL_A_STATS_POOLS; type <= KVPOOL_A_STATS_MAX; type++) {
 		put_stats(type);
 		assert_int_equal(kvp_stats_get(ctx, &stats, &error), -EPROTO);

@@ -53,6 +53,36 @@ static void test_events(void **state)
 	kvp_monitor_close(NULL);
 }
 
+static void put_progress(uint32_t id, uint64_t generation, uint32_t percent)
+{
+	put_event(KVPOOL_CMD_POOL_PROGRESS_NTF, id, generation);
+	fake_put_u32(KVPOOL_A_POOL_PROGRESS, percent);
+}
+
+static void test_progress(void **state)
+{
+	struct kvp_monitor *monitor = monitor_open();
+	struct kvp_error error;
+	uint64_t generation;
+	enum kvp_event event;
+	uint32_t id;
+
+	(void)state;
+	fake_events();
+	fake_datagram();
+	put_progress(5, 6, 42);
+	put_event(KVPOOL_CMD_POOL_CREATE_NTF, 5, 6);
+	fake_datagram();	/* without its number */
+	put_event(KVPOOL_CMD_POOL_PROGRESS_NTF, 5, 6);
+	assert_int_equal(kvp_monitor_progress(monitor), 100);
+	assert_event(monitor, KVP_EVENT_PROGRESS, 5, 6);
+	assert_int_equal(kvp_monitor_progress(monitor), 42);
+	assert_event(monitor, KVP_EVENT_CREATE, 5, 6);
+	assert_int_equal(kvp_monitor_progress(monitor), 100);
+	assert_int_equal(kvp_monitor_next(monitor, &event, &id, &generation, &error), -EPROTO);
+	kvp_monitor_close(monitor);
+}
+
 /* The last attribute of a datagram need not be padded. */
 static void test_unaligned_event(void **state)
 {
@@ -181,6 +211,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		fake_test(test_events),
+		fake_test(test_progress),
 		fake_test(test_unaligned_event),
 		fake_test(test_lost_events),
 		fake_test(test_malformed_events),
