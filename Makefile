@@ -4,10 +4,14 @@
 #   make            module, library, tool
 #   make test       unit tests, then guest tests     (as root)
 #   make demo       the whole story in a guest       (as root)
+#   make test-matrix  static checks and guest tests on every kernel line (as root)
+#   make test-dkms  the module by way of dkms, in a guest of each release (as root)
 #   make check      static checks
-#   make install    DESTDIR, PREFIX; module by dkms or `make install-module`
+#   make install    library, header, tool, manuals; DESTDIR, PREFIX
+#   make dkms-install, dkms-remove  module by dkms, for this and later kernels (as root)
+#   make install-module             module for this kernel only
 
-VERSION := 0.1.0
+VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 PREFIX ?= /usr
 LIBDIR ?= $(PREFIX)/lib
 KDIR ?= /lib/modules/$(shell uname -r)/build
@@ -36,8 +40,8 @@ SO := $(BUILD)/libkvpool.so.0
 LIB := $(SO) $(BUILD)/libkvpool.so $(BUILD)/libkvpool.a $(BUILD)/libkvpool.pc
 TOOL := $(BUILD)/kvpoolctl
 
-.PHONY: all module lib tools unit-tests guest-tests examples test demo check clean \
-	install install-guest install-module
+.PHONY: all module lib tools unit-tests guest-tests guest-module examples test test-matrix test-dkms \
+	demo check clean install install-guest install-module dkms-install dkms-remove
 .DELETE_ON_ERROR:
 
 all: module lib tools
@@ -131,6 +135,12 @@ unit-tests: $(UNIT_BIN) $(UNIT_LOADED)
 test:
 	tests/run
 
+test-matrix:
+	tests/run matrix
+
+test-dkms:
+	tests/dkms
+
 demo:
 	tests/demo
 
@@ -157,11 +167,40 @@ install-module: module
 	install -D -m 644 $(KBUILD_DIR)/kvpool.ko \
 		$(DESTDIR)/lib/modules/$(KRELEASE)/extra/kvpool.ko
 
-install-guest: module install guest-tests
+# For this kernel, and for those that an older version is installed for; then
+# the older versions go.
+DKMS_SOURCE := /usr/src/kvpool-$(VERSION)
+dkms-versions = dkms status -m kvpool | sed -n 's|^kvpool/\([^,:]*\).*|\1|p' | sort -u
+dkms-install:
+	@! $(dkms-versions) | grep -qx '$(VERSION)' || dkms remove kvpool/$(VERSION) --all
+	rm -rf $(DKMS_SOURCE)
+	install -d $(DKMS_SOURCE)/uapi
+	cp -r Kbuild dkms.conf kmod $(DKMS_SOURCE)/
+	cp uapi/*.h $(DKMS_SOURCE)/uapi/
+	dkms add kvpool/$(VERSION)
+	@set -e; for kernel in $$( \
+		{ uname -r; dkms status -m kvpool | sed -n 's|^kvpool/[^,]*, \([^,]*\),.*installed.*|\1|p'; } | \
+		sort -u); do dkms install kvpool/$(VERSION) -k $$kernel; done
+	@set -e; for version in $$($(dkms-versions) | grep -vx '$(VERSION)'); do \
+		dkms remove kvpool/$$version --all; rm -rf /usr/src/kvpool-$$version; done
+
+dkms-remove:
+	@set -e; for version in $$($(dkms-versions)); do \
+		dkms remove kvpool/$$version --all; rm -rf /usr/src/kvpool-$$version; done
+
+# A module that guest tests use.
+GUEST_KBUILD_DIR = $(BUILD)/guest-kmod-$(KRELEASE)
+guest-module: module
+	@mkdir -p $(GUEST_KBUILD_DIR)
+	@cp -u tests/guest/kmod/* $(GUEST_KBUILD_DIR)/
+	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(GUEST_KBUILD_DIR) W=1 modules
+
+install-guest: module guest-module install guest-tests
 	install -D -m 644 $(KBUILD_DIR)/kvpool.ko \
 		$(DESTDIR)/usr/lib/modules/$(KRELEASE)/extra/kvpool.ko
 	install -d $(addprefix $(DESTDIR)/usr/lib/kvpool/,tests bench examples)
 	install -m 755 $(BENCH_BIN) $(DESTDIR)/usr/lib/kvpool/bench/
+	install -m 644 $(GUEST_KBUILD_DIR)/fail_call.ko $(DESTDIR)/usr/lib/kvpool/tests/
 	install -m 755 $(GUEST_BIN) $(wildcard tests/guest/*.sh) tests/guest/run-all $(DESTDIR)/usr/lib/kvpool/tests/
 	install -m 755 $(DEMO_BIN) $(wildcard examples/*.sh) $(DESTDIR)/usr/lib/kvpool/examples/
 

@@ -15,6 +15,7 @@
 #ifndef KVPOOL_INTERNAL_H
 #define KVPOOL_INTERNAL_H
 
+#include <linux/build_bug.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/kref.h>
@@ -26,6 +27,8 @@
 #include "../uapi/kvpool.h"
 #include "../uapi/kvpool_netlink.h"
 #include "compat/compat.h"
+
+static_assert(KVPOOL_BLOCK_SHIFT == PMD_SHIFT, "kvpool needs a kernel with pages of 4 KiB");
 
 #define KVPOOL_BLOCK_ORDER	(KVPOOL_BLOCK_SHIFT - PAGE_SHIFT)
 #define KVPOOL_BLOCK_PAGES	(KVPOOL_BLOCK_SIZE >> PAGE_SHIFT)

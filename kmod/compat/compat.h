@@ -9,8 +9,9 @@
 
 #include <linux/mm.h>
 #include <linux/netlink.h>
+#include <net/genetlink.h>
 
-/* vm_flags_set() came with 6.3: this can go when 6.1 and 6.2 are not supported. */
+/* vm_flags_set() came with 6.3: this can go with 6.1. */
 #ifndef KVPOOL_HAVE_VM_FLAGS_SET
 static inline void vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
 {
@@ -23,14 +24,14 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flag
 }
 #endif
 
-/* get_policy() got the interleave index with 6.7. */
+/* get_policy() got the interleave index with 6.7: this can go with 6.6. */
 #ifdef KVPOOL_HAVE_GET_POLICY_ILX
 #define KVPOOL_GET_POLICY_ARGS struct vm_area_struct *vma, unsigned long addr, pgoff_t *ilx
 #else
 #define KVPOOL_GET_POLICY_ARGS struct vm_area_struct *vma, unsigned long addr
 #endif
 
-/* Callbacks of class and device_type take a const device from 6.2 on. */
+/* Callbacks of class and device_type take a const device from 6.3 on: this can go with 6.1. */
 #ifdef KVPOOL_HAVE_DEVNODE_CONST
 #define kvpool_devnode_device const struct device
 #else
@@ -38,7 +39,17 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flag
 #endif
 
 /*
- * Formatted extack came with 6.2. Before, the message must be storage that
+ * genlmsg_multicast_allns() lost its gfp_t with 6.12 and stable releases of late
+ * 2024: this can go when no kernel of before is supported. The flag is the one
+ * that it uses by itself since.
+ */
+#ifndef KVPOOL_HAVE_MULTICAST_ALLNS
+#define genlmsg_multicast_allns(family, skb, portid, group)	\
+	genlmsg_multicast_allns(family, skb, portid, group, GFP_ATOMIC)
+#endif
+
+/*
+ * Formatted extack came with 6.2: this can go with 6.1, and extack.c too. Before, the message must be storage that
  * outlives the request: netlink copies it into the answer right after the
  * request's function returned. A ring is enough for that, and a reader that
  * is overtaken by a full round sees another message, never unterminated text.

@@ -1,11 +1,118 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The module loads and unloads, again and again.
-for n in $(seq 20); do
-	rmmod kvpool && [ ! -e /dev/kvpool/control ] && modprobe kvpool && [ -c /dev/kvpool/control ] || {
-		echo "not ok - load and unload 20 times: round $n"
-		exit 1
-	}
-done
+# The module as modinfo shows it, its loading and unloading, and loads that fail.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+# verdict NAME COMMAND...: a case; the command says what is wrong.
+verdict() {
+	local name=$1
+	shift
+	if "$@" >"$work/log" 2>&1; then
+		echo "ok - test_load: $name"
+	else
+		echo "not ok - test_load: $name: $(tr '\n' ' ' <"$work/log")"
+		failed=1
+	fi
+}
+
+# is WANTED GOT WHAT
+is() {
+	[ "$1" = "$2" ] || { echo "$3 is '$2', not '$1'"; return 1; }
+}
+
+described() {
+	local version
+	version=$(kvpoolctl --version)
+	is GPL "$(modinfo -F license kvpool)" licence &&
+		is "${version##* }" "$(modinfo -F version kvpool)" version &&
+		is "Pinned, huge-page, ownership-tagged memory pools" "$(modinfo -F description kvpool)" description &&
+		is "kvpool developers" "$(modinfo -F author kvpool)" author &&
+		is net-pf-16-proto-16-family-kvpool "$(modinfo -F alias kvpool)" alias &&
+		is "" "$(modinfo -F depends kvpool)" "list of modules that it needs" || return
+	is "max_bytes max_pools min_available" \
+		"$(modinfo -F parm kvpool | cut -d: -f1 | LC_ALL=C sort | paste -sd' ')" "list of parameters" &&
+		is 3 "$(modinfo -F parm kvpool | grep -cE '^[a-z_]+:[A-Z].{20,}\(default: .+\) \(u(int|llong)\)$')" \
+			"count of parameters with a description and a default"
+}
+
+# Out of the tree, and not signed by a key that the kernel knows: nothing worse.
+tainted() {
+	is OE "$(cat /sys/module/kvpool/taint)" taint
+}
+
+# What is left of the module after it was unloaded, or was not loaded.
+nothing_left() {
+	local path
+	for path in /sys/module/kvpool /sys/class/kvpool /sys/devices/virtual/kvpool /dev/kvpool/control; do
+		[ ! -e "$path" ] || { echo "$path is left"; return 1; }
+	done
+	! grep -H kvpool /proc/devices /proc/filesystems /proc/mounts || return
+	# By name it would be loaded.
+	! genl ctrl list | grep kvpool
+}
+
+again_and_again() {
+	local round
+	for round in $(seq 100); do
+		rmmod kvpool && [ ! -e /dev/kvpool/control ] && modprobe kvpool && [ -c /dev/kvpool/control ] || {
+			echo "in round $round"
+			return 1
+		}
+	done
+	rmmod kvpool && nothing_left && modprobe kvpool
+}
+
+# refused WHY: rmmod fails for that reason, and the module goes on.
+refused() {
+	! rmmod kvpool || { echo "unloaded with $1"; return 1; }
+	[ -d /sys/module/kvpool ] && [ -c /dev/kvpool/control ] && kvpoolctl stats >/dev/null
+}
+
+busy() {
+	kvpoolctl create --domain kv --name stays --size 2M --persistent || return
+	refused "a pool" 2>&1 | tee "$work/said"
+	grep -q 'kvpool is in use' "$work/said" || return
+	exec 3</dev/kvpool/stays
+	kvpoolctl destroy stays || return
+	refused "an open file of a pool that was destroyed" || return
+	exec 3<&-
+	exec 3</dev/kvpool/control
+	refused "a session" || return
+	exec 3<&-
+	rmmod kvpool && nothing_left && modprobe kvpool
+}
+
+# step_fails FUNCTION[|OTHER-NAME] CALL RESULT TEXT: when this call of it by the
+# module's init fails so, insmod says TEXT, nothing is left, and the next load works.
+step_fails() {
+	local symbol
+	symbol=$(grep -owE -m 1 "T ($1)" /proc/kallsyms | cut -c3-)
+	insmod ./fail_call.ko symbol="$symbol" call="$2" result="$3" || return
+	if insmod "$module" 2>"$work/said"; then
+		echo "loaded, although $symbol failed"
+		return 1
+	fi
+	is "$2" "$(cat /sys/module/fail_call/parameters/calls)" "count of calls" && rmmod fail_call || return
+	grep -q "$4" "$work/said" || { cat "$work/said"; return 1; }
+	nothing_left && insmod "$module" && [ -c /dev/kvpool/control ] && rmmod kvpool && nothing_left
+}
+
+verdict "modinfo" described
+verdict "taint" tainted
+verdict "load and unload 100 times" again_and_again
+verdict "is not unloaded while in use" busy
+
+module=$(modinfo -n kvpool)
+rmmod kvpool
+verdict "no work queue" step_fails 'alloc_workqueue|alloc_workqueue_noprof' 1 0 "Cannot allocate memory"
+verdict "class refused" step_fails 'class_register|__class_register' 1 -17 "File exists"
+verdict "no device numbers" step_fails alloc_chrdev_region 1 -16 "Device or resource busy"
+verdict "no control device" step_fails cdev_add 1 -12 "Cannot allocate memory"
+verdict "no pool devices" step_fails cdev_add 2 -12 "Cannot allocate memory"
+verdict "no control node" step_fails device_create 1 -12 "Cannot allocate memory"
+verdict "netlink family refused" step_fails genl_register_family 1 -17 "File exists"
+modprobe kvpool
 chgrp kvpool /dev/kvpool/control
-echo "ok - load and unload 20 times"
+exit $failed

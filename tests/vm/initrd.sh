@@ -27,7 +27,12 @@ copy_modules() {
 	while read -r file; do
 		module=${file#"$base/lib/modules/"}
 		mkdir -p "$to/$(dirname "$module")"
-		cp "$file" "$to/$module"
+		# Plain files: busybox loads no others.
+		case $file in
+		*.xz) xz -dc "$file" >"$to/${module%.xz}" ;;
+		*.zst) zstd -qdc "$file" >"$to/${module%.zst}" ;;
+		*) cp "$file" "$to/$module" ;;
+		esac
 	done <"$to/files"
 	rm -r "$base" "$to/files"
 }
@@ -52,7 +57,7 @@ if [ "${1-}" = --build ]; then
 	build "$@"
 	exit
 fi
-need busybox cpio gzip modprobe depmod
+need busybox cpio gzip xz zstd modprobe depmod
 kernel=$1
 key=$( { cat "$vm_dir/initrd.sh" "$vm_dir/init"; basename "$kernel"; } | hash_of)
 cached "initrd-$key" "$0" --build "$kernel"

@@ -6,6 +6,8 @@
 #   build     link to what modules are built against
 #   modules/  lib/modules of the kernel
 #   suite     Debian suite that fits it
+#   toolchain link to the folder of toolchain.sh, in whose root `build` is to be
+#             read; not there when this machine's own compiler builds for it
 set -euo pipefail
 # shellcheck source=tests/vm/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -44,8 +46,33 @@ stock() {
 	cached "kernel-$release-$version" "$0" --fetch "$suite" "$release" "$version"
 }
 
+# link TOOLCHAIN SUITE RELEASE FOLDER: fill the folder from a toolchain.
+link() {
+	local toolchain=$1 suite=$2 release=$3
+	cd "$4"
+	ln -s "$toolchain" toolchain
+	ln -s "$toolchain/root/boot/vmlinuz-$release" vmlinuz
+	ln -s "$toolchain/root/lib/modules" modules
+	ln -s "/usr/src/linux-headers-$release" build
+	echo "$release" >release
+	echo "$suite" >suite
+}
+
+# foreign SUITE LINE: a kernel of another suite than this machine's.
+foreign() {
+	local suite=$1 line=$2 toolchain release
+	toolchain=$("$vm_dir/toolchain.sh" "$suite")
+	release=$(cd "$toolchain/root/lib/modules" && echo "$line".*)
+	[ -f "$toolchain/root/boot/vmlinuz-$release" ] ||
+		fail "$suite and its backports have no kernel $line" "they have: $(
+			cd "$toolchain/root/lib/modules" && echo *)"
+	cached "kernel-$release-${toolchain##*-}" "$0" --link "$toolchain" "$suite" "$release"
+}
+
 case ${1-} in
 --fetch) shift; fetch "$@" ;;
+--link) shift; link "$@" ;;
 6.1) stock bookworm 6.1 ;;
-*) fail "unknown kernel '${1-}'" "known: 6.1" ;;
+6.12 | 7.3) foreign trixie "$1" ;;
+*) fail "unknown kernel '${1-}'" "known: 6.1, 6.12, 7.3" ;;
 esac

@@ -51,4 +51,30 @@ cached() {
 	echo "$entry"
 }
 
+# The mirror that this machine's own apt uses for Debian itself. It holds every
+# suite, also one that this machine does not use.
+debian_mirror() {
+	local from
+	# shellcheck disable=SC2016
+	from=$(apt-get indextargets --format '$(REPO_URI) $(LABEL) $(COMPONENT)' 'Created-By: Packages' |
+		awk '$2 == "Debian" && $3 == "main" && !found++ { print $1 }')
+	[ -n "$from" ] || fail "apt knows no Debian mirror" "run apt-get update"
+	echo "$from"
+}
+
+# in_toolchain FOLDER SOURCE OUTPUT COMMAND...: run COMMAND in the root of
+# toolchain.sh's FOLDER, in /source and with /output, where it finds these two.
+# What is mounted for that is seen by nobody else, and ends with the command.
+in_toolchain() {
+	# shellcheck disable=SC2016
+	unshare --mount --propagation private sh -ec '
+		root=$1/root
+		mount --bind "$2" "$root/source"
+		mount --bind "$3" "$root/output"
+		mount --bind /dev "$root/dev"
+		mount -t proc proc "$root/proc"
+		shift 3
+		exec chroot "$root" env -C /source "$@"' sh "$@"
+}
+
 hash_of() { sha256sum | cut -c1-16; }

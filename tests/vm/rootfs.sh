@@ -9,19 +9,10 @@ set -euo pipefail
 base_packages=(bash iproute2 kmod procps util-linux mount rdma-core ibverbs-providers
 	ibverbs-utils libibverbs1 libmnl0 libjson-c5 zlib1g numactl strace)
 
-# The mirror that this machine's own apt uses for Debian itself. It holds every
-# suite, also one that this machine does not use.
-mirror() {
-	# shellcheck disable=SC2016
-	apt-get indextargets --format '$(REPO_URI) $(LABEL) $(COMPONENT)' 'Created-By: Packages' |
-		awk '$2 == "Debian" && $3 == "main" && !found++ { print $1 }'
-}
-
 # build SUITE PACKAGE,... FOLDER
 build() {
 	local suite=$1 packages=$2 root=$3/root tar=$3/root.tar from
-	from=$(mirror)
-	[ -n "$from" ] || fail "apt knows no Debian mirror" "run apt-get update"
+	from=$(debian_mirror)
 	# With --include and no apt inside: the host's apt resolves and unpacks.
 	mmdebstrap --quiet --variant=essential --include="$packages" \
 		--aptopt='Acquire::Languages "none"' \
