@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * Writing the journal of a context. Every record is one write(), so that it is
- * whole in the file or the last, cut short. Nothing is synced: what must survive
- * is the death of the process, and after a boot there is nothing to undo.
+ * Writing the journal of a context. A record is whole in the file, or the last and
+ * cut short. In a file system of memory, where reserved space can't fail, it is
+ * stored through a mapping: its first bytes last, so that a half is seen to be one.
+ * Elsewhere every record is one write(). Nothing is synced: what must survive is
+ * the death of the process, and after a boot there is nothing to undo.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE	/* fallocate() */
@@ -12,10 +14,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/magic.h>
 
 #include "transaction.h"
 
@@ -24,6 +30,20 @@
 	"one switches the journal off"
 
 /* ---------------------------------------------------------------- writing */
+
+static void store(struct kvp_log *log, const union kvp_journal_any_record *record, size_t size)
+{
+	unsigned char *at = (unsigned char *)log->map + log->offset;
+	uint64_t first;
+
+	/* Magic, version and type. Lengths of records are multiples of 8. */
+	memcpy(&first, record, sizeof(first));
+	memcpy(at + sizeof(first), (const unsigned char *)record + sizeof(first),
+	       size - sizeof(first));
+	__atomic_store_n((uint64_t *)(void *)at, first, __ATOMIC_RELEASE);
+	log->offset += size;
+	log->sequence++;
+}
 
 int kvp_log_append(struct kvp_log *log, union kvp_journal_any_record *record,
 		   enum kvp_journal_type type)
@@ -34,6 +54,13 @@ int kvp_log_append(struct kvp_log *log, union kvp_journal_any_record *record,
 
 	if (log->broken)
 		return -EIO;
+	if (log->map) {
+		/* Behind the end of the file a store would be SIGBUS. */
+		if (log->offset + size > log->end)
+			return -ENOSPC;
+		store(log, record, size);
+		return 0;
+	}
 	do {
 		written = pwrite(log->fd, record, size, (off_t)log->offset);
 	} while (written < 0 && errno == EINTR);
@@ -49,6 +76,30 @@ int kvp_log_append(struct kvp_log *log, union kvp_journal_any_record *record,
 	return err;
 }
 
+/* The file from its start to `end`, which has space. */
+static int map(struct kvp_log *log, uint64_t end)
+{
+	void *at;
+
+	if (end <= log->map_size)
+		return 0;
+	at = log->map ? mremap(log->map, log->map_size, end, MREMAP_MAYMOVE) :
+			mmap(NULL, end, PROT_READ | PROT_WRITE, MAP_SHARED, log->fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	log->map = at;
+	log->map_size = end;
+	return 0;
+}
+
+/* Memory can't fail as a disk can, which through a mapping would be SIGBUS. */
+static bool in_memory(int fd)
+{
+	struct statfs fs;
+
+	return !fstatfs(fd, &fs) && fs.f_type == TMPFS_MAGIC;
+}
+
 int kvp_log_reserve(struct kvp_log *log, uint64_t more)
 {
 	const uint64_t size = log->reserved + more;
@@ -60,11 +111,24 @@ int kvp_log_reserve(struct kvp_log *log, uint64_t more)
 	    log->offset + size > limit.rlim_cur)
 		return -EFBIG;
 	do {
-		ret = fallocate(log->fd, FALLOC_FL_KEEP_SIZE, (off_t)log->offset, (off_t)size);
+		ret = fallocate(log->fd, log->mapped ? 0 : FALLOC_FL_KEEP_SIZE, (off_t)log->offset,
+				(off_t)size);
 	} while (ret && errno == EINTR);
 	if (ret)
 		return -errno;
+	ret = log->mapped ? map(log, log->offset + size) : 0;
+	if (ret)
+		return ret;
 	log->reserved = size;
+	log->end = log->offset + size;
+	return 0;
+}
+
+int kvp_log_cut(struct kvp_log *log, uint64_t at)
+{
+	if (ftruncate(log->fd, (off_t)at))
+		return -errno;
+	log->offset = log->end = at;
 	return 0;
 }
 
@@ -136,6 +200,7 @@ static int create(struct kvp_log *log, union kvp_journal_any_record *file)
 		err = kvp_log_append(log, file, KVP_JOURNAL_FILE);
 	if (!err && renameat(log->dir_fd, hidden, log->dir_fd, log->name))
 		err = -errno;
+	log->mapped = !err && in_memory(log->fd);
 	if (!err)
 		return 0;
 	unlinkat(log->dir_fd, hidden, 0);
@@ -195,6 +260,8 @@ void kvp_log_free(struct kvp_log *log)
 		/* A forked child's copy of the context is not what the file is about. */
 		if (log->pid == getpid() && !log->open)
 			unlinkat(log->dir_fd, log->name, 0);
+		if (log->map)
+			munmap(log->map, log->map_size);
 		close(log->fd);
 		close(log->dir_fd);
 	}

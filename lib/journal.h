@@ -184,6 +184,10 @@ struct kvp_log {
 	char *dir;		/* NULL: the default places */
 	pid_t pid;		/* process that opened it; 0: it isn't open yet */
 	int fd, dir_fd;
+	bool mapped;		/* written through a mapping, which reserving makes */
+	void *map;		/* from the file's start; NULL: none yet */
+	uint64_t map_size;
+	uint64_t end;		/* of the space that was reserved last */
 	char name[96];		/* in the directory */
 	uint64_t offset;	/* where the next record goes */
 	uint64_t sequence;	/* of the next record */
@@ -201,6 +205,8 @@ int kvp_log_init(struct kvp_log *log, const char *option, struct kvp_error *erro
 int kvp_log_start(struct kvp_log *log, struct kvp_error *error);
 /* Close it, and remove the file when no transaction is open. */
 void kvp_log_free(struct kvp_log *log);
+/* Make the file end at `at`, without space behind it. */
+int kvp_log_cut(struct kvp_log *log, uint64_t at);
 /* Seal a record and write it at the end; all of it, or a negative errno. */
 int kvp_log_append(struct kvp_log *log, union kvp_journal_any_record *record,
 		   enum kvp_journal_type type);

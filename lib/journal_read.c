@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Reading a journal: from record to record, as far as they are what was written.
- * Only a record that the file's end cuts short is torn: it may be told as not
- * written. Anything else that doesn't fit is damage, behind which nothing is
- * believed.
+ * A record that the file's end cuts short is torn, and so is one without its first
+ * bytes, which are written last: it may be told as not written. Zeros are space
+ * that was reserved. Anything else that doesn't fit is damage, behind which nothing
+ * is believed.
  */
 #include <endian.h>
 #include <fcntl.h>
@@ -137,6 +138,21 @@ static int next(struct kvp_journal *journal, const unsigned char *bytes, size_t 
 	return 0;
 }
 
+/* Whether space is next that was reserved for records. Half of one may be in it. */
+static bool reserved(struct kvp_journal *journal, const unsigned char *bytes, size_t left)
+{
+	const size_t first = sizeof(uint64_t);
+	size_t i;
+
+	for (i = 0; i < left && !bytes[i]; i++)
+		;
+	if (!journal->info.records || (i < left && i < first))
+		return false;
+	if (i < left)
+		stop(journal, KVP_JOURNAL_TORN, "%zu bytes in, a record without its beginning", i);
+	return true;
+}
+
 int kvp_journal_parse(const void *bytes, size_t size, struct kvp_journal **result)
 {
 	struct kvp_journal *journal = calloc(1, sizeof(*journal));
@@ -147,7 +163,9 @@ int kvp_journal_parse(const void *bytes, size_t size, struct kvp_journal **resul
 	journal->info.size = size;
 	if (!size)
 		stop(journal, KVP_JOURNAL_TORN, "the file is empty");
-	while (!err && journal->info.offset < size)
+	while (!err && journal->info.offset < size &&
+	       !reserved(journal, (const unsigned char *)bytes + journal->info.offset,
+			 size - journal->info.offset))
 		err = next(journal, (const unsigned char *)bytes + journal->info.offset,
 			   size - journal->info.offset);
 	if (err == -ENOMEM) {

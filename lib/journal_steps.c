@@ -55,9 +55,10 @@ static int append_begin(struct kvp_registration *registration, const char *domai
 /* Take back what was written from `at` on: a transaction that has begun by half. */
 static void take_back(struct kvp_log *log, uint64_t at, uint64_t sequence)
 {
-	if (ftruncate(log->fd, (off_t)at))
+	if (kvp_log_cut(log, at)) {
 		log->broken = true;
-	log->offset = at;
+		log->offset = at;
+	}
 	log->sequence = sequence;
 }
 
@@ -72,10 +73,8 @@ static int begin(struct kvp_registration *registration, const char *domain,
 	int err;
 
 	/* All that is there is over: start anew, so that the file does not grow for ever. */
-	if (!log->open && log->offset > first && !ftruncate(log->fd, (off_t)first)) {
-		log->offset = first;
+	if (!log->open && log->offset > first && !kvp_log_cut(log, first))
 		log->sequence = 1;
-	}
 	err = kvp_log_reserve(log, worst);
 	if (err)
 		return kvp_log_fail(log, err, "reserve the space of the transaction in",
@@ -88,7 +87,10 @@ static int begin(struct kvp_registration *registration, const char *domain,
 	if (err) {
 		take_back(log, at, sequence);
 		record->log = NULL;
-		log->reserved = before;
+		/* The space of those that are open went with it. */
+		log->reserved = 0;
+		if (before)
+			(void)kvp_log_reserve(log, before);
 		return kvp_log_fail(log, err, "write", log->dir ? log->dir : "", error);
 	}
 	record->reserved = worst - (log->offset - at);

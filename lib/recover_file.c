@@ -210,7 +210,7 @@ static int prepare(const struct kvp_recovery *recovery, struct kvp_log *log)
 	log->sequence = info->records;
 	if (recovery->options.dry_run || !info->open_entries)
 		return 0;
-	if (info->condition == KVP_JOURNAL_TORN && ftruncate(log->fd, (off_t)log->offset))
+	if (info->size > info->offset && ftruncate(log->fd, (off_t)log->offset))
 		return -errno;
 	return kvp_log_reserve(log, info->open_entries * each);
 }

@@ -12,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/magic.h>
 
 #include "fake_script.h"
 
@@ -23,6 +26,9 @@ int __real_munmap(void *addr, size_t length);
 ssize_t __real_pwrite(int fd, const void *data, size_t size, off_t offset);
 int __real_fallocate(int fd, int mode, off_t offset, off_t length);
 int __real_ftruncate(int fd, off_t length);
+int __real_fstatfs(int fd, struct statfs *fs);
+int __real_kvp_log_append(struct kvp_log *log, union kvp_journal_any_record *record,
+			  enum kvp_journal_type type);
 int __real_mprotect(void *addr, size_t length, int protection);
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -53,6 +59,13 @@ static unsigned int open_descriptors(void)
 	return count;
 }
 
+static bool tmpfs;
+
+void fake_tmpfs(bool on)
+{
+	tmpfs = on;
+}
+
 int fake_setup(void **state)
 {
 	(void)state;
@@ -60,6 +73,7 @@ int fake_setup(void **state)
 	memset(fake.failing, 0, sizeof(fake.failing));
 	fake.alloc_countdown = 0;
 	fake.alloc_failed = false;
+	fake_tmpfs(false);
 	fake.trouble[0] = '\0';
 	fake.sockets = 0;
 	fake.mappings = 0;
@@ -249,7 +263,8 @@ void *__wrap_mmap(void *addr, size_t length, int protection, int flags, int fd, 
 {
 	const struct step *step;
 
-	if (!fake.active)
+	/* Journals are real files. */
+	if (!fake.active || tmpfs)
 		return __real_mmap(addr, length, protection, flags, fd, offset);
 	step = step_take(STEP_MMAP, "mmap");
 	if (!step)
@@ -271,7 +286,7 @@ int __wrap_munmap(void *addr, size_t length)
 {
 	if (fake_fails(FAKE_MUNMAP))
 		return -1;
-	if (fake.active)
+	if (fake.active && !tmpfs)
 		fake.mappings--;
 	return __real_munmap(addr, length);
 }
@@ -314,6 +329,33 @@ ssize_t __wrap_pwrite(int fd, const void *data, size_t size, off_t offset)
 	return __real_pwrite(fd, data, fake_fails(FAKE_SHORT_WRITE) ? size / 2 : size, offset);
 }
 
+/* Where the tests' directory really is does not matter to them. */
+int __wrap_fstatfs(int fd, struct statfs *fs)
+{
+	const int ret = __real_fstatfs(fd, fs);
+
+	fs->f_type = tmpfs ? TMPFS_MAGIC : EXT4_SUPER_MAGIC;
+	return ret;
+}
+
+/* The same death as in pwrite(), in a record that is stored through a mapping. */
+int __wrap_kvp_log_append(struct kvp_log *log, union kvp_journal_any_record *record,
+			  enum kvp_journal_type type)
+{
+	const uint64_t at = log->offset;
+	char *start;
+
+	if (!fake.active || !log->map || !kill_countdown || --kill_countdown)
+		return __real_kvp_log_append(log, record, type);
+	__real_kvp_log_append(log, record, type);
+	start = (char *)log->map + at;
+	if (kill_torn) {
+		memset(start, 0, 8);
+		memset(start + 16, 0, log->offset - at - 16);
+	}
+	return raise(SIGKILL);
+}
+
 int __wrap_fallocate(int fd, int mode, off_t offset, off_t length)
 {
 	return fake_fails(FAKE_FALLOCATE) ? -1 : __real_fallocate(fd, mode, offset, length);
@@ -333,3 +375,4 @@ ssize_t __wrap_pwrite64(int fd, const void *data, size_t size, off_t offset)
 int __wrap_fallocate64(int fd, int mode, off_t offset, off_t length)
 	__attribute__((alias("__wrap_fallocate")));
 int __wrap_ftruncate64(int fd, off_t length) __attribute__((alias("__wrap_ftruncate")));
+int __wrap_fstatfs64(int fd, struct statfs *fs) __attribute__((alias("__wrap_fstatfs")));

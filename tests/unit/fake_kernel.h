@@ -41,6 +41,8 @@ enum fake_call {
 void fake_fail(enum fake_call call, unsigned int skip, int err);
 /* SIGKILL this process in its n-th pwrite(), after all of it or (torn) half; 0: never. */
 void fake_kill(unsigned int n, bool torn);
+/* Journals are in a file system of memory, where they are mapped; fake_setup() says they aren't. */
+void fake_tmpfs(bool on);
 /* Whether it came to that. */
 bool fake_failed(enum fake_call call);
 /* The n-th allocation of the library from now on fails; 0: none. */

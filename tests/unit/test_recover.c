@@ -141,10 +141,23 @@ static void cut_at_every_byte(void **state)
 	free(bytes);
 }
 
+/* Bytes of its records, without the space that was reserved behind them. */
+static size_t written(const char *path)
+{
+	struct kvp_journal *journal;
+	size_t size;
+
+	assert_int_equal(kvp_journal_read(path, &journal, NULL), 0);
+	assert_int_equal(kvp_journal_info(journal)->condition, KVP_JOURNAL_WHOLE);
+	size = kvp_journal_info(journal)->offset;
+	kvp_journal_free(journal);
+	return size;
+}
+
 /* With a byte flipped it is refused as it is, whatever the byte. */
 static void every_byte_flipped(void **state)
 {
-	size_t size, at, same;
+	size_t size, whole, at, same;
 	char path[400];
 	char *bytes, *after;
 
@@ -152,7 +165,8 @@ static void every_byte_flipped(void **state)
 	fake_store_process(FAKE_EXIT, true, 0, false);
 	strcpy(path, fake_journal_path());
 	bytes = fake_journal_load(path, &size);
-	for (at = 0; at < size; at++) {
+	whole = written(path);
+	for (at = 0; at < whole; at++) {
 		bytes[at] ^= 0x5a;
 		fake_journal_store(path, bytes, size);
 		fake_store_recover(false);
@@ -166,6 +180,9 @@ static void every_byte_flipped(void **state)
 	}
 	assert_int_equal(fake_store_held(), STORE_BUFFERS);
 	assert_int_equal(fake_world_destroyed, 0);
+	/* Behind them it is half a record, which says nothing. */
+	if (size > whole)
+		bytes[whole + (size - whole) / 2] ^= 0x5a;
 	fake_journal_store(path, bytes, size);
 	free(bytes);
 	fake_store_recover(false);
@@ -468,10 +485,31 @@ static void no_memory(void **state)
 	kvp_registrar_free(registrar);
 }
 
+static int mapped_setup(void **state)
+{
+	const int ret = fake_store_setup(state);
+
+	fake_tmpfs(true);
+	return ret;
+}
+
+/* The same with records that are stored through a mapping: their space is there before. */
+static void files_have_space(void **state)
+{
+	size_t size;
+
+	(void)state;
+	fake_store_process(FAKE_EXIT, true, 0, false);
+	free(fake_journal_load(fake_journal_path(), &size));
+	assert_true(size > written(fake_journal_path()));
+}
+
 int main(void)
 {
 #define recover_test(function) \
 	cmocka_unit_test_setup_teardown(function, fake_store_setup, fake_store_teardown)
+#define mapped_test(function) \
+	{ "mapped_" #function, function, mapped_setup, fake_store_teardown, NULL }
 	const struct CMUnitTest tests[] = {
 		recover_test(killed_at_every_record),
 		recover_test(killed_recoveries),
@@ -490,6 +528,15 @@ int main(void)
 		recover_test(files_of_others),
 		recover_test(arguments),
 		recover_test(no_memory),
+		mapped_test(files_have_space),
+		mapped_test(killed_at_every_record),
+		mapped_test(killed_recoveries),
+		mapped_test(dry_run_changes_nothing),
+		mapped_test(cut_at_every_byte),
+		mapped_test(every_byte_flipped),
+		mapped_test(running_process),
+		mapped_test(two_recoveries),
+		mapped_test(store_fails),
 	};
 
 	return cmocka_run_group_tests(tests, fake_store_map, fake_store_unmap);
