@@ -11,6 +11,7 @@ struct check {
 	const struct kvp_buffer *buffers;
 	const uint32_t *index;
 	uint32_t *earlier;
+	struct kvp_snapshot snapshot;
 };
 
 static uint32_t caller_index(const struct check *check, uint32_t position)
@@ -55,6 +56,21 @@ static int check_overlap(const struct check *check, uint32_t position, struct kv
 			other_index, other->length, other_start);
 }
 
+/* `asked`: as in kvp_locate(). */
+static int locate(const struct check *check, uint32_t position, struct kvp_span *span, bool *asked,
+		  struct kvp_error *error)
+{
+	const struct kvp_buffer *buffer = &check->buffers[position];
+	const struct kvp_segment *segment;
+
+	segment = kvp_snapshot_find(&check->snapshot, (uintptr_t)buffer->addr, buffer->length);
+	*asked = true;
+	if (segment && kvp_locate_in(segment, check->domain, buffer, span))
+		return 0;
+	return kvp_locate(check->ctx, check->domain, buffer, caller_index(check, position), span,
+			  asked, error);
+}
+
 static int check_all(const struct check *check, uint32_t count, int *results,
 		     struct kvp_span *spans, struct kvp_error *error)
 {
@@ -67,8 +83,7 @@ static int check_all(const struct check *check, uint32_t count, int *results,
 		bool asked;
 		int err;
 
-		err = kvp_locate(check->ctx, check->domain, &check->buffers[i],
-				 caller_index(check, i), &span, &asked, at);
+		err = locate(check, i, &span, &asked, at);
 		if (!asked) {
 			/* Not the buffer's fault, and no use to go on: the rest is not known. */
 			for (; results && i < count; i++)
@@ -113,8 +128,11 @@ int kvp_check_spans(struct kvp_ctx *ctx, const char *domain, const struct kvp_bu
 	if (err)
 		err = kvp_fail(error, err, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
 			       "no memory to check %" PRIu32 " buffers", count);
-	else
+	if (!err) {
+		kvp_snapshot_take(ctx, buffers, count, &check.snapshot);
 		err = check_all(&check, count, results, spans, error);
+		kvp_snapshot_free(&check.snapshot);
+	}
 	free(check.earlier);
 	return err;
 }

@@ -10,7 +10,7 @@
  *   procmaps.c, resolve.c          what memory is
  *   locate.c                       which pool one buffer lies in, or why in none
  *   span.c                         names of memory
- *   list.c, overlap.c, check.c, limits.c
+ *   list.c, overlap.c, snapshot.c, check.c, limits.c
  *                                  what a transaction needs to know first
  *   worker.c, parallel.c, registrar.c, verbs.c, load.c, call.c
  *                                  what registers, and calling it
@@ -115,6 +115,23 @@ struct kvp_pool {
 /* 1 to 63 of A-Z a-z 0-9 _ -: what a name, domain or role may be. */
 bool kvp_name_valid(const char *name);
 
+/* Segments that one call fills; they stand on the stack. */
+#define KVP_RESOLVE_SOME 16
+
+/*
+ * What backs the beginning of a range, `*resolved` bytes of it, as far as the
+ * segments go: neither merged over calls nor with paths. Errors of kvp_resolve().
+ */
+int kvp_resolve_some(struct kvp_ctx *ctx, uint64_t addr, uint64_t length,
+		     struct kvp_segment segments[KVP_RESOLVE_SOME], uint32_t *count,
+		     uint64_t *resolved, struct kvp_error *error);
+
+/*
+ * Whether a buffer is in order, by a segment that holds all of it: then *span is
+ * its. False says no more than that kvp_locate() has to be asked.
+ */
+bool kvp_locate_in(const struct kvp_segment *segment, const char *domain,
+		   const struct kvp_buffer *buffer, struct kvp_span *span);
 /*
  * Find the one pool of `domain` (NULL: of any) that `buffer` lies in. 0 and
  * *span, or an error of kvp_check() for a single buffer, with its text in

@@ -143,6 +143,12 @@ static int write_down(struct kvp_registration *registration, union kvp_journal_a
 	return err;
 }
 
+/* Once for every entry, so no format is looked at. */
+static void put_text(char to[KVP_NAME_SIZE], const char *text)
+{
+	memcpy(to, text, strnlen(text, KVP_NAME_SIZE - 1));
+}
+
 int kvp_log_intent(struct kvp_registration *registration, uint32_t n)
 {
 	const struct kvp_entry *entry = &registration->entries[n];
@@ -167,9 +173,8 @@ int kvp_log_intent(struct kvp_registration *registration, uint32_t n)
 	if (entry->chunk.flags & KVP_BUFFER_READ_ONLY)
 		flags |= KVP_JOURNAL_ENTRY_READ_ONLY;
 	record.intent.flags = htole32(flags);
-	snprintf(record.intent.registrar, sizeof(record.intent.registrar), "%s", registrar->name);
-	snprintf(record.intent.device_name, sizeof(record.intent.device_name), "%s",
-		 kvp_registrar_device(registrar, entry->device));
+	put_text(record.intent.registrar, registrar->name);
+	put_text(record.intent.device_name, kvp_registrar_device(registrar, entry->device));
 	return write_down(registration, &record, KVP_JOURNAL_INTENT);
 }
 

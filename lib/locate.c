@@ -180,6 +180,23 @@ static int report(const struct look *look, const char *name, const char *what, u
 	return 0;
 }
 
+bool kvp_locate_in(const struct kvp_segment *segment, const char *domain,
+		   const struct kvp_buffer *buffer, struct kvp_span *span)
+{
+	const struct look look = { .domain = domain, .buffer = buffer };
+	struct kvp_segment part = *segment;
+
+	part.addr = (uintptr_t)buffer->addr;
+	part.length = buffer->length;
+	part.span.offset += part.addr - segment->addr;
+	if (!buffer->length || buffer->flags & ~KVP_BUFFER_READ_ONLY ||
+	    segment_fault(&look, &part) != FAULT_NONE)
+		return false;
+	*span = part.span;
+	span->length = buffer->length;
+	return true;
+}
+
 int kvp_locate(struct kvp_ctx *ctx, const char *domain, const struct kvp_buffer *buffer,
 	       uint32_t index, struct kvp_span *span, bool *asked, struct kvp_error *error)
 {

@@ -6,9 +6,6 @@
 #include "netlink.h"
 #include "procmaps.h"
 
-/* Segments that one ioctl may fill; they stand on the stack. */
-#define BATCH 16
-
 _Static_assert((int)KVP_KIND_DEVICE == KVPOOL_SEGMENT_DEVICE &&
 	       (int)KVP_KIND_POOL == KVPOOL_SEGMENT_POOL, "the kinds are handed through");
 
@@ -91,7 +88,7 @@ static bool answer_sane(const struct kvpool_resolve *answer, const struct kvpool
 	uint64_t covered = 0;
 	uint32_t i;
 
-	if (!answer->count || answer->count > BATCH || answer->resolved > answer->length)
+	if (!answer->count || answer->count > KVP_RESOLVE_SOME || answer->resolved > answer->length)
 		return false;
 	for (i = 0; i < answer->count; i++) {
 		if (!segment_sane(&segments[i], answer->addr + covered, answer->length - covered))
@@ -101,62 +98,76 @@ static bool answer_sane(const struct kvpool_resolve *answer, const struct kvpool
 	return covered == answer->resolved;
 }
 
-static int take(struct walk *walk, const struct kvpool_segment *segments, uint32_t count)
+static int take(struct walk *walk, const struct kvp_segment *segments, uint32_t count)
 {
-	struct kvp_segment next;
 	uint32_t i;
 	int err;
 
 	for (i = 0; i < count; i++) {
-		convert(&segments[i], &next);
-		if (walk->any && continues(&walk->last, &next)) {
-			walk->last.length += next.length;
+		if (walk->any && continues(&walk->last, &segments[i])) {
+			walk->last.length += segments[i].length;
 			continue;
 		}
 		err = hand_out(walk);
 		if (err)
 			return err;
-		walk->last = next;
+		walk->last = segments[i];
 		walk->any = true;
 	}
+	return 0;
+}
+
+int kvp_resolve_some(struct kvp_ctx *ctx, uint64_t addr, uint64_t length,
+		     struct kvp_segment segments[KVP_RESOLVE_SOME], uint32_t *count,
+		     uint64_t *resolved, struct kvp_error *error)
+{
+	struct kvpool_segment answer[KVP_RESOLVE_SOME];
+	struct kvpool_resolve request = {
+		.size = sizeof(request),
+		.addr = addr,
+		.length = length,
+		.segments = (uintptr_t)answer,
+		.count = KVP_RESOLVE_SOME,
+	};
+	uint32_t i;
+	int err;
+
+	if (ioctl(ctx->control, KVPOOL_IOC_RESOLVE, &request)) {
+		err = -errno;
+		return kvp_fail(error, err, KVP_PHASE_REQUEST, KVP_NONE, NULL,
+				err == -ENOTTY ?
+				"check the control path of the context, and the release of the module" :
+				NULL, "resolve %" PRIu64 " bytes at 0x%" PRIx64, length, addr);
+	}
+	/* These the kernel gives back; the check must not rest on it. */
+	request.addr = addr;
+	request.length = length;
+	if (!answer_sane(&request, answer))
+		return kvp_fail(error, -EPROTO, KVP_PHASE_REQUEST, KVP_NONE, NULL,
+				"install the module and the library of one release",
+				"the module's answer about %" PRIu64 " bytes at 0x%" PRIx64
+				" does not add up", length, addr);
+	for (i = 0; i < request.count; i++)
+		convert(&answer[i], &segments[i]);
+	*count = request.count;
+	*resolved = request.resolved;
 	return 0;
 }
 
 static int walk_range(struct kvp_ctx *ctx, uint64_t addr, uint64_t length, struct walk *walk,
 		      struct kvp_error *error)
 {
-	struct kvpool_segment segments[BATCH];
+	struct kvp_segment segments[KVP_RESOLVE_SOME];
+	uint64_t resolved;
+	uint32_t count;
 	int err;
 
-	while (length) {
-		struct kvpool_resolve request = {
-			.size = sizeof(request),
-			.addr = addr,
-			.length = length,
-			.segments = (uintptr_t)segments,
-			.count = BATCH,
-		};
-
-		if (ioctl(ctx->control, KVPOOL_IOC_RESOLVE, &request)) {
-			err = -errno;
-			return kvp_fail(error, err, KVP_PHASE_REQUEST, KVP_NONE, NULL,
-					err == -ENOTTY ?
-					"check the control path of the context, and the release of the module" :
-					NULL, "resolve %" PRIu64 " bytes at 0x%" PRIx64, length, addr);
-		}
-		/* These the kernel gives back; the check must not rest on it. */
-		request.addr = addr;
-		request.length = length;
-		if (!answer_sane(&request, segments))
-			return kvp_fail(error, -EPROTO, KVP_PHASE_REQUEST, KVP_NONE, NULL,
-					"install the module and the library of one release",
-					"the module's answer about %" PRIu64 " bytes at 0x%" PRIx64
-					" does not add up", length, addr);
-		err = take(walk, segments, request.count);
+	for (; length; addr += resolved, length -= resolved) {
+		err = kvp_resolve_some(ctx, addr, length, segments, &count, &resolved, error);
+		if (!err)
+			err = take(walk, segments, count);
 		if (err)
 			return err;
-		addr += request.resolved;
-		length -= request.resolved;
 	}
 	return hand_out(walk);
 }

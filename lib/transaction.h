@@ -11,7 +11,7 @@
 #include "internal.h"
 #include "journal.h"
 
-/* ------------------------------------------------ list.c, overlap.c, check.c */
+/* ------------------------------------ list.c, overlap.c, snapshot.c, check.c */
 
 /* 0 when the list is sealed and holds a buffer; else why not, a failure to seal it repeated. */
 int kvp_list_ready(const struct kvp_list *list, struct kvp_error *error);
@@ -21,6 +21,20 @@ int kvp_list_ready(const struct kvp_list *list, struct kvp_error *error);
  * it, or KVP_NONE. Empty buffers and those that wrap share with none. -ENOMEM.
  */
 int kvp_overlap_find(const struct kvp_buffer *buffers, uint32_t count, uint32_t *earlier);
+
+/* Pools' memory, in ascending order of addresses. */
+struct kvp_snapshot {
+	struct kvp_segment *segments;
+	uint32_t count, room;
+};
+
+/* Of all buffers; without some, or all, where it can't be had: they are asked for by themselves. */
+void kvp_snapshot_take(struct kvp_ctx *ctx, const struct kvp_buffer *buffers, uint32_t count,
+		       struct kvp_snapshot *snapshot);
+/* The segment that holds all of a range, or NULL. */
+const struct kvp_segment *kvp_snapshot_find(const struct kvp_snapshot *snapshot, uint64_t addr,
+					    uint64_t length);
+void kvp_snapshot_free(struct kvp_snapshot *snapshot);
 
 /*
  * kvp_check() that keeps the spans. `index` is the caller's index of each

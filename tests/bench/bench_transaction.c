@@ -72,6 +72,11 @@ static void loop_unregister(void)
 		EQUAL(ibv_dereg_mr(mrs[i]), 0);
 }
 
+static void check_all(void)
+{
+	RETURNS(0, kvp_check(plain, "bench", buffers, count, NULL, &error));
+}
+
 static void rows(uint32_t buffer_count, uint64_t length)
 {
 	const struct side registering[] = {
@@ -84,6 +89,7 @@ static void rows(uint32_t buffer_count, uint64_t length)
 		{ "transaction without journal", register_plain, unregister_plain, NULL },
 		{ "loop of ibv_dereg_mr", loop_register, loop_unregister, NULL },
 	};
+	const struct side checking = { "kvp_check", NULL, check_all, NULL };
 	char *base;
 	uint32_t i;
 
@@ -97,6 +103,7 @@ static void rows(uint32_t buffer_count, uint64_t length)
 	for (i = 0; i < count; i++)
 		buffers[i] = (struct kvp_buffer){ .addr = base + i * length, .length = length };
 	list = list_of(buffers, count);
+	bench_row("check buffers", count, &checking, 1, 9);
 	bench_row("register buffers", count, registering, 3, 9);
 	bench_row("unregister buffers", count, unregistering, 3, 9);
 	kvp_list_free(list);

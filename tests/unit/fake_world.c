@@ -22,6 +22,9 @@ int __wrap_kvp_pool_find(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
 			 struct kvp_pool_info *info, struct kvp_error *error);
 int __wrap_kvp_pool_set(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
 			const struct kvp_pool_change *change, struct kvp_error *error);
+int __real_kvp_resolve_some(struct kvp_ctx *ctx, uint64_t addr, uint64_t length,
+			    struct kvp_segment segments[KVP_RESOLVE_SOME], uint32_t *count,
+			    uint64_t *resolved, struct kvp_error *error);
 int __real_kvp_pool_each(struct kvp_ctx *ctx,
 			 int (*each)(const struct kvp_pool_info *info, void *arg), void *arg,
 			 struct kvp_error *error);
@@ -32,7 +35,7 @@ int __wrap_kvp_pool_destroy(struct kvp_ctx *ctx, uint32_t id, uint64_t generatio
 int __real_kvp_memlock_read(struct kvp_memlock *memlock, struct kvp_error *error);
 int __wrap_kvp_memlock_read(struct kvp_memlock *memlock, struct kvp_error *error);
 
-unsigned int fake_world_resolved, fake_world_destroyed;
+unsigned int fake_world_resolved, fake_world_resolved_some, fake_world_destroyed;
 
 static struct {
 	bool active;
@@ -58,7 +61,7 @@ int fake_world_setup(void **state)
 	world.ctx.control = -1;
 	world.memlock.limit = UINT64_MAX;
 	pthread_mutex_init(&world.ctx.lock, NULL);
-	fake_world_resolved = fake_world_destroyed = 0;
+	fake_world_resolved = fake_world_resolved_some = fake_world_destroyed = 0;
 	return fake_setup(state);
 }
 
@@ -186,6 +189,36 @@ static const struct kvp_segment *region_at(uint64_t addr, uint64_t *next)
 			*next = region->addr;
 	}
 	return NULL;
+}
+
+int __wrap_kvp_resolve_some(struct kvp_ctx *ctx, uint64_t addr, uint64_t length,
+			    struct kvp_segment segments[KVP_RESOLVE_SOME], uint32_t *count,
+			    uint64_t *resolved, struct kvp_error *error)
+{
+	uint64_t next;
+
+	if (!world.active)
+		return __real_kvp_resolve_some(ctx, addr, length, segments, count, resolved, error);
+	fake_world_resolved_some++;
+	if (world.resolve_err)
+		return world.resolve_err;
+	*resolved = 0;
+	for (*count = 0; *count < KVP_RESOLVE_SOME && *resolved < length; ++*count) {
+		const struct kvp_segment *region = region_at(addr + *resolved, &next);
+		struct kvp_segment *segment = &segments[*count];
+
+		*segment = region ? *region : (struct kvp_segment){ .kind = KVP_KIND_UNMAPPED };
+		if (region) {
+			segment->span.offset += addr + *resolved - region->addr;
+			next = region->addr + region->length;
+		}
+		segment->addr = addr + *resolved;
+		if (next > addr + length)
+			next = addr + length;
+		segment->length = next - segment->addr;
+		*resolved += segment->length;
+	}
+	return 0;
 }
 
 int __wrap_kvp_resolve(struct kvp_ctx *ctx, const void *start, uint64_t length,

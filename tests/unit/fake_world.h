@@ -31,8 +31,8 @@ struct kvp_segment *fake_world_pool(uint32_t id, uint64_t addr, uint64_t length)
 /* What kvp_pool_find() says of it. */
 struct kvp_pool_info *fake_world_info(uint32_t id);
 
-/* How often the kernel was asked what memory is. */
-extern unsigned int fake_world_resolved;
+/* How often the kernel was asked what memory is, of one buffer and of all. */
+extern unsigned int fake_world_resolved, fake_world_resolved_some;
 /* The next kvp_resolve() after `skip` fails as a request, for no fault of a buffer. */
 void fake_world_fail_resolve(unsigned int skip, int err);
 /* kvp_pool_set() to this state fails. */

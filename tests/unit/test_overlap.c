@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Buffers that share bytes: InfiniStore #85, nixl #1792 and #1744 freed twice or leaked. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "fake_world.h"
 
@@ -112,20 +111,11 @@ static void same_as_by_hand(void **state)
 	assert_true(shared > 1000 && apart > 1000);
 }
 
-static double seconds(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 /* The last of 10,000 lies in the first; nested, so that no shortcut by neighbours helps. */
 static void ten_thousand_buffers(void **state)
 {
 	struct kvp_buffer *buffers = calloc(MANY, sizeof(*buffers));
 	struct kvp_error error = { 0 };
-	double start;
 	uint32_t i;
 
 	(void)state;
@@ -134,16 +124,14 @@ static void ten_thousand_buffers(void **state)
 	/* Scattered order: 7919 has no common divisor with 10000. */
 	for (i = 0; i < MANY; i++)
 		buffers[i] = buffer_at(FAKE_BASE + (uint64_t)i * 7919 % MANY * 4096, 4096);
-	start = seconds();
 	assert_int_equal(kvp_check(fake_world_ctx(), "kv", buffers, MANY, NULL, &error), 0);
 	buffers[MANY - 1] = buffer_at(FAKE_BASE + 1024, 1024);
 	assert_int_equal(kvp_check(fake_world_ctx(), "kv", buffers, MANY, NULL, &error),
 			 -EADDRINUSE);
 	assert_int_equal(error.index, MANY - 1);
 	assert_contains(error.message, "lie in buffer 0,");
-	/* With the sanitizers; a quadratic search takes a multiple. */
-	assert_true(seconds() - start < 1.0);
-	assert_int_equal(fake_world_resolved, 2 * MANY);
+	assert_int_equal(fake_world_resolved_some, 2);
+	assert_int_equal(fake_world_resolved, 0);
 	free(buffers);
 }
 
