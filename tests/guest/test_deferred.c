@@ -186,15 +186,17 @@ static void filled_once(void)
 
 static uint64_t long_length;
 
-static void long_creation(void *arg)
+static void long_creation(int line)
 {
 	struct kvp_pool_options options = KVP_INIT(struct kvp_pool_options);
+	struct kvp_ctx *ctx = open_ctx();
 	struct kvp_pool *pool;
 
-	(void)arg;
 	options.domain = "kv";
 	options.length = long_length;
-	kvp_pool_create(open_ctx(), &options, &pool, NULL);
+	await(line);
+	kvp_pool_create(ctx, &options, &pool, NULL);
+	await(line);
 }
 
 /* While the library creates a pool, a netlink family comes and goes, and requests are answered. */
@@ -202,19 +204,25 @@ static void holds_nobody_up(void)
 {
 	struct kvp_ctx *ctx = open_ctx();
 	struct kvp_stats old = stats(ctx);
-	long free_kib = proc_kib("/proc/meminfo", "MemFree:");
+	long free_kib;
 	pid_t pid;
+	int line;
 
 	EQUAL(shell("echo 0 >/sys/module/kvpool/parameters/create_workers"), 0);
 	long_length = old.available / 10 * 9;
-	pid = child(long_creation, NULL);
-	while (free_kib - proc_kib("/proc/meminfo", "MemFree:") < 50 << 10)
+	pid = partner(long_creation, &line);
+	free_kib = proc_kib("/proc/meminfo", "MemFree:");
+	throttle(pid, 20000);
+	tell(line);
+	/* Under way: part of the memory is taken. */
+	while (free_kib - proc_kib("/proc/meminfo", "MemFree:") < 20 << 10)
 		EQUAL(stats(ctx).created, old.created);
 	EQUAL(shell("modprobe psample && modprobe -r psample"), 0);
 	EQUAL(stats(ctx).created, old.created);
 	CHECK(stats(ctx).bytes);
+	throttle(pid, 0);
 	kill_now(pid);
-	UNTIL(!stats(ctx).bytes);
+	EQUAL(stats(ctx).bytes, 0);
 	EQUAL(stats(ctx).created, old.created);
 }
 
