@@ -248,6 +248,11 @@ struct kvpool_request {
 	u32 placement;
 };
 
+struct kvpool_pool *kvpool_pool_reserve(const struct kvpool_request *request,
+					struct netlink_ext_ack *extack);
+int kvpool_pool_fill(struct kvpool_pool *pool, struct kvpool_session *session,
+		     struct netlink_ext_ack *extack);
+void kvpool_pool_abandon(struct kvpool_pool *pool);
 struct kvpool_pool *kvpool_pool_create(struct kvpool_session *session,
 				       const struct kvpool_request *request,
 				       struct netlink_ext_ack *extack);
@@ -289,6 +294,8 @@ extern const struct file_operations kvpool_control_fops;
 u32 kvpool_session_count(void);
 void kvpool_session_own(struct kvpool_session *session, struct kvpool_pool *pool);
 void kvpool_session_disown(struct kvpool_pool *pool);
+void kvpool_session_keep(struct kvpool_session *session, struct kvpool_pool *pool);
+struct kvpool_pool *kvpool_session_take(struct kvpool_session *session, u32 id, u64 generation);
 
 /* file.c: an open pool, and its mappings */
 extern const struct file_operations kvpool_pool_fops;

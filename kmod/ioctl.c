@@ -13,6 +13,7 @@ union argument {
 	struct kvpool_resolve resolve;
 	struct kvpool_open open;
 	struct kvpool_info info;
+	struct kvpool_fill fill;
 };
 
 #define END(type, member)	offsetofend(struct type, member)
@@ -82,6 +83,30 @@ static int info_ioctl(struct file *file, union argument *arg, struct file **open
 	return 0;
 }
 
+static int fill_ioctl(struct file *file, union argument *arg, struct file **opened)
+{
+	struct kvpool_session *session = file->private_data;
+	struct kvpool_fill *fill = &arg->fill;
+	struct netlink_ext_ack extack = {};
+	struct kvpool_pool *pool;
+	int err;
+
+	if (!(file->f_mode & FMODE_WRITE))
+		return -EACCES;
+	if (fill->flags || fill->reserved)
+		return -EINVAL;
+	memset(fill->message, 0, sizeof(fill->message));
+	pool = kvpool_session_take(session, fill->id, fill->generation);
+	if (!pool)
+		return -ENOENT;
+	err = kvpool_pool_fill(pool, session, &extack);
+	if (!err)
+		kvpool_pool_put(pool);
+	else if (extack._msg)
+		strscpy(fill->message, extack._msg, sizeof(fill->message));
+	return err;
+}
+
 static const struct {
 	unsigned int cmd;
 	bool control, pool;
@@ -95,6 +120,8 @@ static const struct {
 	  END(kvpool_open, fd), open_ioctl },
 	{ KVPOOL_IOC_INFO, false, true, sizeof(struct kvpool_info),
 	  END(kvpool_info, label), info_ioctl },
+	{ KVPOOL_IOC_FILL, true, false, sizeof(struct kvpool_fill),
+	  END(kvpool_fill, message), fill_ioctl },
 };
 
 /**
@@ -134,9 +161,10 @@ long kvpool_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	argument.size = size;
 
 	err = commands[i].run(file, &argument, &opened);
-	if (err)
+	/* A failure leaves the struct as it was, unless that has a place for its cause. */
+	if (err && cmd != KVPOOL_IOC_FILL)
 		return err;
-	if (copy_to_user(user, &argument, min_t(size_t, size, commands[i].size)))
+	if (copy_to_user(user, &argument, min_t(size_t, size, commands[i].size)) && !err)
 		err = -EFAULT;
 	if (!opened)
 		return err;

@@ -96,18 +96,52 @@ static struct sk_buff *reply_new(struct genl_info *info, u8 command, void **head
 	return NULL;
 }
 
+/* The answer to pool-create; -errno when nobody will get it. */
+static int create_reply(struct sk_buff *reply, void *header, struct kvpool_pool *pool,
+			struct genl_info *info)
+{
+	int err;
+
+	mutex_lock(&pool->lock);
+	err = kvpool_fill_pool(reply, pool);
+	mutex_unlock(&pool->lock);
+	/* The message has room for all of it: see NLMSG_GOODSIZE and KVPOOL_NAME_SIZE. */
+	if (WARN_ON_ONCE(err)) {
+		nlmsg_free(reply);
+		return err;
+	}
+	genlmsg_end(reply, header);
+	return genlmsg_reply(reply, info);
+}
+
+static void forget_reserved(struct kvpool_session *session, struct kvpool_pool *pool)
+{
+	struct kvpool_pool *kept = kvpool_session_take(session, pool->id, pool->generation);
+
+	if (kept)
+		kvpool_pool_abandon(kept);
+}
+
+/*
+ * While a request runs, it keeps everybody who registers a netlink family waiting,
+ * and behind those all requests of all families. So what takes long is better
+ * deferred.
+ */
 int kvpool_nl_pool_create_doit(struct sk_buff *skb, struct genl_info *info)
 {
+	bool deferred = nla_get_flag(info->attrs[KVPOOL_A_POOL_DEFERRED]);
 	struct kvpool_request request;
+	struct kvpool_session *session;
 	struct kvpool_pool *pool;
 	struct sk_buff *reply;
-	struct file *session;
+	struct file *file;
 	void *header;
 	int err;
 
-	session = session_get(info);
-	if (IS_ERR(session))
-		return PTR_ERR(session);
+	file = session_get(info);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	session = file->private_data;
 	err = kvpool_request_pool(info, &request);
 	if (err)
 		goto put_session;
@@ -117,32 +151,27 @@ int kvpool_nl_pool_create_doit(struct sk_buff *skb, struct genl_info *info)
 		err = -ENOMEM;
 		goto put_session;
 	}
-	pool = kvpool_pool_create(session->private_data, &request, info->extack);
+	pool = deferred ? kvpool_pool_reserve(&request, info->extack) :
+			  kvpool_pool_create(session, &request, info->extack);
 	if (IS_ERR(pool)) {
 		err = PTR_ERR(pool);
-		goto free_reply;
-	}
-	mutex_lock(&pool->lock);
-	err = kvpool_fill_pool(reply, pool);
-	mutex_unlock(&pool->lock);
-	/* The message has room for all of it: see NLMSG_GOODSIZE and KVPOOL_NAME_SIZE. */
-	if (WARN_ON_ONCE(err)) {
 		nlmsg_free(reply);
-	} else {
-		genlmsg_end(reply, header);
-		err = genlmsg_reply(reply, info);
+		goto put_session;
 	}
+	if (deferred) {
+		/* Before the answer: another thread may have filled it before this one goes on. */
+		kvpool_pool_get(pool);
+		kvpool_session_keep(session, pool);
+	}
+	err = create_reply(reply, header, pool, info);
 	/* A full receive buffer: nobody knows the pool, so nobody would end it. */
-	if (err)
+	if (err && deferred)
+		forget_reserved(session, pool);
+	else if (err)
 		kvpool_pool_destroy(pool, true, NULL);
 	kvpool_pool_put(pool);
-	fput(session);
-	return err;
-
-free_reply:
-	nlmsg_free(reply);
 put_session:
-	fput(session);
+	fput(file);
 	return err;
 }
 

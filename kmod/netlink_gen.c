@@ -2,7 +2,7 @@
 /* Written by uapi/generate.py from uapi/kvpool.yaml: change that instead. */
 #include "netlink_gen.h"
 
-static const struct nla_policy pool_create_policy[KVPOOL_A_POOL_MODE + 1] = {
+static const struct nla_policy pool_create_policy[KVPOOL_A_POOL_DEFERRED + 1] = {
 	[KVPOOL_A_POOL_SESSION_FD] = NLA_POLICY_MIN(NLA_S32, 0),
 	[KVPOOL_A_POOL_NAME] = { .type = NLA_NUL_STRING, .len = 63 },
 	[KVPOOL_A_POOL_DOMAIN] = { .type = NLA_NUL_STRING, .len = 63 },
@@ -16,6 +16,7 @@ static const struct nla_policy pool_create_policy[KVPOOL_A_POOL_MODE + 1] = {
 	[KVPOOL_A_POOL_UID] = { .type = NLA_U32 },
 	[KVPOOL_A_POOL_GID] = { .type = NLA_U32 },
 	[KVPOOL_A_POOL_MODE] = NLA_POLICY_MAX(NLA_U32, 438),
+	[KVPOOL_A_POOL_DEFERRED] = { .type = NLA_FLAG },
 };
 
 static const struct nla_policy pool_destroy_policy[KVPOOL_A_POOL_FORCE + 1] = {

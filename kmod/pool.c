@@ -62,6 +62,8 @@ void kvpool_pool_put(struct kvpool_pool *pool)
 u32 kvpool_pool_state(const struct kvpool_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
+	if (pool->life == KVPOOL_LIFE_NEW)
+		return KVPOOL_STATE_CREATING;
 	if (pool->life == KVPOOL_LIFE_DYING)
 		return KVPOOL_STATE_DYING;
 	return pool->orphan ? KVPOOL_STATE_ORPHAN : KVPOOL_STATE_LIVE;
@@ -95,26 +97,21 @@ static struct kvpool_pool *pool_new(const struct kvpool_request *request)
 }
 
 /**
- * kvpool_pool_create - make a pool and publish it
- * @session: owner; the caller holds its file
+ * kvpool_pool_reserve - begin a pool: its share of the limits, its id and name
  * @request: checked for form
  * @extack: gets the cause of a failure
  *
- * Return: the pool with a reference, or an error: see kvp_pool_create().
+ * Return: a pool that nobody else knows, for kvpool_pool_fill() or
+ * kvpool_pool_abandon(), or an error: see kvp_pool_create().
  */
-struct kvpool_pool *kvpool_pool_create(struct kvpool_session *session,
-				       const struct kvpool_request *request,
-				       struct netlink_ext_ack *extack)
+struct kvpool_pool *kvpool_pool_reserve(const struct kvpool_request *request,
+					struct netlink_ext_ack *extack)
 {
-	struct kvpool_pool *pool;
-	u64 count;
+	struct kvpool_pool *pool = pool_new(request);
 	int err;
 
-	pool = pool_new(request);
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
-	count = pool->mapped_length >> KVPOOL_BLOCK_SHIFT;
-
 	err = kvpool_charge(&pool->charge, pool->mapped_length, NULL);
 	if (err) {
 		/* What pools hold that just ended is on its way back: let it arrive. */
@@ -128,23 +125,73 @@ struct kvpool_pool *kvpool_pool_create(struct kvpool_session *session,
 	err = kvpool_registry_reserve(pool, extack);
 	if (err)
 		goto uncharge;
+	return pool;
+
+uncharge:
+	kvpool_uncharge(&pool->charge);
+put:
+	atomic64_inc(&kvpool_failed);
+	kvpool_pool_put(pool);
+	return ERR_PTR(err);
+}
+
+/**
+ * kvpool_pool_abandon - undo kvpool_pool_reserve()
+ * @pool: LIFE_NEW; the caller's reference is consumed
+ */
+void kvpool_pool_abandon(struct kvpool_pool *pool)
+{
+	kvpool_blocks_release(&pool->blocks);
+	mutex_lock(&kvpool_registry_lock);
+	kvpool_registry_drop_name(pool);
+	mutex_unlock(&kvpool_registry_lock);
+	kvpool_registry_remove(pool);
+	kvpool_uncharge(&pool->charge);
+	atomic64_inc(&kvpool_failed);
+	kvpool_pool_put(pool);
+}
+
+static int get_memory(struct kvpool_pool *pool, struct netlink_ext_ack *extack)
+{
+	u32 count = pool->mapped_length >> KVPOOL_BLOCK_SHIFT;
+	int err;
+
 	pool->blocks.granted = kvpool_quota_take(&pool->charge, count);
 	err = kvpool_blocks_alloc(&pool->blocks, count, pool->node,
 				  pool->placement == KVPOOL_PLACEMENT_STRICT, extack);
 	if (err)
-		goto unreserve;
+		return err;
 	kvpool_quota_give(&pool->charge, pool->blocks.granted - pool->blocks.reserved);
+
 	pool->inode = kvpool_inode_new(pool->mapped_length);
 	if (IS_ERR(pool->inode)) {
 		err = PTR_ERR(pool->inode);
 		pool->inode = NULL;
 		NL_SET_ERR_MSG_FMT(extack, "no memory for an inode");
-		goto release;
+		return err;
 	}
 	err = kvpool_node_add(pool);
-	if (err) {
+	if (err)
 		NL_SET_ERR_MSG_FMT(extack, "device node could not be made");
-		goto release;
+	return err;
+}
+
+/**
+ * kvpool_pool_fill - give a pool its memory, and publish it; takes long
+ * @pool: LIFE_NEW; abandoned on failure
+ * @session: owner; the caller holds its file
+ * @extack: gets the cause of a failure
+ *
+ * Return: 0, or an error: see struct kvpool_fill.
+ */
+int kvpool_pool_fill(struct kvpool_pool *pool, struct kvpool_session *session,
+		     struct netlink_ext_ack *extack)
+{
+	int err = get_memory(pool, extack);
+
+	if (err) {
+		kvpool_pool_abandon(pool);
+		return err;
 	}
 
 	/* Nothing below fails: from here on others see the pool. */
@@ -159,21 +206,28 @@ struct kvpool_pool *kvpool_pool_create(struct kvpool_session *session,
 	kvpool_node_announce(pool);
 	kvpool_netlink_notify(KVPOOL_CMD_POOL_CREATE_NTF, pool);
 	atomic64_inc(&kvpool_created);
-	return pool;
+	return 0;
+}
 
-release:
-	kvpool_blocks_release(&pool->blocks);
-unreserve:
-	mutex_lock(&kvpool_registry_lock);
-	kvpool_registry_drop_name(pool);
-	mutex_unlock(&kvpool_registry_lock);
-	kvpool_registry_remove(pool);
-uncharge:
-	kvpool_uncharge(&pool->charge);
-put:
-	atomic64_inc(&kvpool_failed);
-	kvpool_pool_put(pool);
-	return ERR_PTR(err);
+/**
+ * kvpool_pool_create - make a pool and publish it
+ * @session: owner; the caller holds its file
+ * @request: checked for form
+ * @extack: gets the cause of a failure
+ *
+ * Return: the pool with a reference, or an error: see kvp_pool_create().
+ */
+struct kvpool_pool *kvpool_pool_create(struct kvpool_session *session,
+				       const struct kvpool_request *request,
+				       struct netlink_ext_ack *extack)
+{
+	struct kvpool_pool *pool = kvpool_pool_reserve(request, extack);
+	int err;
+
+	if (IS_ERR(pool))
+		return pool;
+	err = kvpool_pool_fill(pool, session, extack);
+	return err ? ERR_PTR(err) : pool;
 }
 
 /* The node first: whoever takes the name next makes one of the same name. */

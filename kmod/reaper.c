@@ -101,7 +101,7 @@ void kvpool_reaper_add(struct kvpool_pool *pool)
  *
  * Covers every pool handed over before the call.
  *
- * Return: 1; 0 when nothing was due; -ERESTARTSYS when a fatal signal arrived.
+ * Return: 1; 0 when nothing was due; -EINTR when a fatal signal arrived.
  */
 int kvpool_reaper_settle(void)
 {
@@ -118,7 +118,7 @@ int kvpool_reaper_settle(void)
 		return 0;
 	}
 	mutex_unlock(&dying_lock);
-	return wait_event_killable(round_ended, READ_ONCE(rounds_ended) >= round) ?: 1;
+	return wait_event_killable(round_ended, READ_ONCE(rounds_ended) >= round) ? -EINTR : 1;
 }
 
 /**

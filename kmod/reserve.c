@@ -241,11 +241,11 @@ static bool all_cleared(void)
 /**
  * kvpool_reserve_settle - wait until what came back has been cleared
  *
- * Return: 0, or -ERESTARTSYS when a fatal signal arrived.
+ * Return: 0, or -EINTR when a fatal signal arrived.
  */
 int kvpool_reserve_settle(void)
 {
-	return wait_event_killable(cleared_wait, all_cleared());
+	return wait_event_killable(cleared_wait, all_cleared()) ? -EINTR : 0;
 }
 
 /**

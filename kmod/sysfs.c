@@ -9,6 +9,7 @@ static const char * const state_names[] = {
 	[KVPOOL_STATE_LIVE]	= "live",
 	[KVPOOL_STATE_ORPHAN]	= "orphan",
 	[KVPOOL_STATE_DYING]	= "dying",
+	[KVPOOL_STATE_CREATING]	= "creating",
 };
 
 static const char * const registration_names[] = {

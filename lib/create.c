@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 
 #include "netlink.h"
@@ -127,6 +128,27 @@ static int create_failed(struct kvp_ctx *ctx, int err, const struct kvp_pool_opt
 			    options->length, options->domain, node);
 }
 
+/*
+ * Have the pool get its memory. Not by netlink: while a request runs, whoever
+ * registers a family waits, and behind that everybody who uses netlink families.
+ * On failure the pool is gone.
+ */
+static int fill(const struct kvp_ctx *ctx, const struct kvp_pool_info *info,
+		struct kvp_reply *reply)
+{
+	struct kvpool_fill fill = {
+		.size = sizeof(fill), .id = info->id, .generation = info->generation,
+	};
+	int err;
+
+	if (!ioctl(ctx->control, KVPOOL_IOC_FILL, &fill))
+		return 0;
+	err = -errno;
+	fill.message[sizeof(fill.message) - 1] = 0;
+	snprintf(reply->text, sizeof(reply->text), "%s", (const char *)fill.message);
+	return err;
+}
+
 /* Pools are kept track of only where there is a journal that may name them. */
 static int created_new(const struct kvp_ctx *ctx, struct kvp_created **created)
 {
@@ -181,7 +203,13 @@ KVP_EXPORT int kvp_pool_create(struct kvp_ctx *ctx, const struct kvp_pool_option
 	kvp_ask_start(ctx, &request, KVPOOL_CMD_POOL_CREATE);
 	kvp_request_u32(&request, KVPOOL_A_POOL_SESSION_FD, (uint32_t)ctx->control);
 	put_options(&request, &options);
+	kvp_request_flag(&request, KVPOOL_A_POOL_DEFERRED);
 	err = kvp_ask(ctx, &request, kvp_info_parse, &info, &reply);
+	if (!err) {
+		err = fill(ctx, &info, &reply);
+		if (err)
+			info.id = 0;
+	}
 	if (err)
 		create_failed(ctx, err, &options, &reply, error);
 	else

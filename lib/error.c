@@ -40,6 +40,7 @@ KVP_EXPORT const char *kvp_state_name(enum kvp_state state)
 		[KVP_STATE_LIVE] = "live",
 		[KVP_STATE_ORPHAN] = "orphan",
 		[KVP_STATE_DYING] = "dying",
+		[KVP_STATE_CREATING] = "creating",
 	};
 
 	return pick(names, MNL_ARRAY_SIZE(names), (unsigned int)state);

@@ -15,6 +15,7 @@ _Static_assert(SIZE_OF(uid) == 4 && SIZE_OF(gid) == 4 && SIZE_OF(mode) == 4 &&
 _Static_assert((int)KVP_LIFETIME_PERSISTENT == (int)KVPOOL_LIFETIME_PERSISTENT &&
 	       (int)KVP_PLACEMENT_STRICT == (int)KVPOOL_PLACEMENT_STRICT &&
 	       (int)KVP_STATE_DYING == (int)KVPOOL_STATE_DYING &&
+	       (int)KVP_STATE_CREATING == (int)KVPOOL_STATE_CREATING &&
 	       (int)KVP_REGISTRATION_FAILED == (int)KVPOOL_REGISTRATION_FAILED,
 	       "the enums of kvpool.h and kvpool_netlink.h differ");
 _Static_assert(KVP_NAME_SIZE == KVPOOL_NAME_SIZE && KVP_NAME_SIZE == KVPOOL_NAME_MAX + 1,

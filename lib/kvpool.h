@@ -19,8 +19,8 @@
  *  - Thread-safety: functions on different handles may run at once. One
  *    struct kvp_ctx and one struct kvp_pool may be used by several threads;
  *    a buffer list, a registration or a monitor by one thread at a time.
- *    Requests of one context run one after another: create large pools from a
- *    context of its own when others must not wait.
+ *    Requests of one context run one after another, but for the allocation of
+ *    a pool's memory, which keeps nobody waiting.
  *    Freeing a handle while another thread uses it is the caller's error.
  *  - Any call that asks the kernel may also return -EPROTO (an answer that makes
  *    no sense: module and library don't fit), -ENOBUFS, -EMFILE or -ENOMEM.
@@ -179,7 +179,7 @@ void kvp_close(struct kvp_ctx *ctx);
 
 enum kvp_lifetime { KVP_LIFETIME_OWNER, KVP_LIFETIME_PERSISTENT };
 enum kvp_placement { KVP_PLACEMENT_PREFERRED, KVP_PLACEMENT_STRICT };
-enum kvp_state { KVP_STATE_LIVE, KVP_STATE_ORPHAN, KVP_STATE_DYING };
+enum kvp_state { KVP_STATE_LIVE, KVP_STATE_ORPHAN, KVP_STATE_DYING, KVP_STATE_CREATING };
 enum kvp_registration_state {
 	KVP_REGISTRATION_ALLOCATED,
 	KVP_REGISTRATION_REGISTERING,
@@ -251,12 +251,14 @@ struct kvp_pool;
 
 /*
  * Create a pool and open it for reading and writing. The memory is allocated
- * whole, zeroed and pinned by nobody when this returns.
+ * whole, zeroed and pinned by nobody when this returns. That takes as long as
+ * clearing it, unless it comes from the reserve.
  *
  * -EINVAL   a name, length or another option is out of range: the error says which
  * -EEXIST   another pool has the name
  * -ENOMEM   the memory is not there, or is too fragmented; nothing is kept
- * -EDQUOT   a limit: RLIMIT_MEMLOCK without CAP_IPC_LOCK, or a module parameter
+ * -EDQUOT   a limit: RLIMIT_MEMLOCK without CAP_IPC_LOCK, a module parameter, or the
+ *           quota of the reserve when that is all that may be used
  * -ENODEV   no such NUMA node
  * -EPERM    uid or gid of somebody else without CAP_CHOWN
  * -EACCES   the context is read only

@@ -107,6 +107,37 @@ struct kvpool_resolve {
 	__u64 resolved;
 };
 
+#define KVPOOL_MESSAGE_SIZE	128
+
+/**
+ * struct kvpool_fill - give a pool that pool-create has deferred its memory
+ * @size: sizeof(struct kvpool_fill)
+ * @flags: 0
+ * @generation: generation of the pool
+ * @id: id of the pool
+ * @reserved: 0
+ * @message: out: why it failed, for people; NUL-terminated, empty when it did not
+ *
+ * Works on the control node that pool-create named, open for writing. Takes as
+ * long as it takes to clear the memory. On success the pool is live; on failure
+ * it is gone, with its name. A pool that is never filled goes with its session.
+ *
+ * ENOENT: the session has no such pool, or another thread fills it.
+ * EACCES: the descriptor is not open for writing.
+ * ENOMEM: there is not so much memory, or not in whole blocks where it shall be,
+ *	or the memory cgroup's limit was reached.
+ * EDQUOT: only the reserve may be used, and the user's quota is too small.
+ * EINTR: a fatal signal arrived.
+ */
+struct kvpool_fill {
+	__u32 size;
+	__u32 flags;
+	__u64 generation;
+	__u32 id;
+	__u32 reserved;
+	__u8 message[KVPOOL_MESSAGE_SIZE];
+};
+
 /* struct kvpool_open flags */
 #define KVPOOL_OPEN_WRITE	(1U << 0)	/* read and write; else read only */
 
@@ -180,5 +211,6 @@ struct kvpool_info {
 #define KVPOOL_IOC_RESOLVE	_IO(KVPOOL_IOC_TYPE, 0x00)
 #define KVPOOL_IOC_OPEN		_IO(KVPOOL_IOC_TYPE, 0x01)
 #define KVPOOL_IOC_INFO		_IO(KVPOOL_IOC_TYPE, 0x02)
+#define KVPOOL_IOC_FILL		_IO(KVPOOL_IOC_TYPE, 0x03)
 
 #endif /* _UAPI_KVPOOL_H */

@@ -26,6 +26,7 @@ enum kvpool_state {
 	KVPOOL_STATE_LIVE,	/* Can be opened and mapped. */
 	KVPOOL_STATE_ORPHAN,	/* The owner is gone; others still use it. Not openable. */
 	KVPOOL_STATE_DYING,	/* Destroyed; blocks that a device pins are still held. */
+	KVPOOL_STATE_CREATING,	/* Has no memory yet: see deferred. */
 };
 
 /* State of the pool's registration, as its owner reports it. */
@@ -77,6 +78,8 @@ enum {
 	KVPOOL_A_POOL_DEVICE,	/* Device number of the node, major << 20 | minor. */
 	KVPOOL_A_POOL_FIRST_BLOCK,
 	KVPOOL_A_POOL_BLOCK_COUNT,
+	/* Only reserve the pool: KVPOOL_IOC_FILL allocates its memory, or gives it up. */
+	KVPOOL_A_POOL_DEFERRED,
 	KVPOOL_A_POOL_PROGRESS,	/* Per cent of a creation's memory that is there. */
 
 	__KVPOOL_A_POOL_END,

@@ -393,6 +393,22 @@ void unpin(struct ibv_mr *mr)
 	CHECK(!ibv_close_device(context));
 }
 
+#define THROTTLE "/sys/fs/cgroup/kvpool-throttle"
+
+void throttle(pid_t pid, unsigned int microseconds)
+{
+	if (!microseconds) {
+		EQUAL(shell("echo %d >/sys/fs/cgroup/cgroup.procs", pid), 0);
+		UNTIL(!rmdir(THROTTLE));
+		EQUAL(shell("echo -cpu >/sys/fs/cgroup/cgroup.subtree_control"), 0);
+		return;
+	}
+	EQUAL(shell("echo +cpu >/sys/fs/cgroup/cgroup.subtree_control"), 0);
+	CHECK(!mkdir(THROTTLE, 0755));
+	EQUAL(shell("echo %u 1000000 >" THROTTLE "/cpu.max; echo %d >" THROTTLE "/cgroup.procs",
+		    microseconds, pid), 0);
+}
+
 void become(uid_t uid, gid_t gid)
 {
 	char run[64];

@@ -113,6 +113,11 @@ bool can_read(const void *addr);
 /* A memory region of rxe0 over these bytes, or NULL with errno. Undo by unpin(). */
 struct ibv_mr *pin(void *addr, size_t length);
 void unpin(struct ibv_mr *mr);
+/*
+ * Let a process have so many microseconds of a processor a second, so that what it
+ * does lasts on any machine. 0: as many as it likes again. One process at a time.
+ */
+void throttle(pid_t pid, unsigned int microseconds);
 /* Become this user, without groups beside its own, for good. */
 void become(uid_t uid, gid_t gid);
 

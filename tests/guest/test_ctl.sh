@@ -88,6 +88,18 @@ wants 0 "" kvpoolctl set tags --mode 0644
 kvpoolctl destroy tags >/dev/null
 end
 
+begin "reserve"
+wants 0 "policy:         first" kvpoolctl reserve
+wants 0 '"used":' kvpoolctl reserve --node 0 --size 4M --policy only --uid 1000 --quota 2M --json
+grep -q '"uid":1000,"quota":2097152,"used":0' <(tr -d ' \n' <"$work/out") ||
+	bad "the quota is not shown: $(cat "$work/out")"
+[ "$(cat /sys/class/kvpool/control/reserve/node0/target)" = 4194304 ] || bad "sysfs has another target"
+[ "$(cat /sys/module/kvpool/parameters/reserve_only)" = Y ] || bad "the policy is not in force"
+wants 1 "node 7" kvpoolctl reserve --node 7 --size 4M
+wants 0 "node 0: 0 of 0 ready" kvpoolctl reserve --node 0 --size 0 --policy first \
+	--uid 1000 --quota default
+end
+
 begin "monitor"
 coproc monitor { exec kvpoolctl monitor --json --list; }
 kvpoolctl create --domain kv --name seen --size 2M --persistent >/dev/null

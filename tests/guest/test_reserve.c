@@ -387,6 +387,31 @@ static void refusals(void)
 	EQUAL(ready(), 0);
 }
 
+/* By parameters of the module; and a module that goes takes it along. */
+static void set_at_load(void)
+{
+	long before = shell_number(". ./state.sh; state_memory");
+	struct kvp_reserve *reserve;
+	struct kvp_ctx *ctx;
+
+	EQUAL(shell("rmmod kvpool && modprobe kvpool reserve=%llu reserve_only=1 reserve_quota=%llu",
+		    (unsigned long long)(64 * BLOCK), (unsigned long long)(4 * BLOCK)), 0);
+	ctx = open_ctx();
+	RETURNS(0, kvp_reserve_get(ctx, &reserve, &error));
+	EQUAL(reserve->policy, KVP_RESERVE_ONLY);
+	EQUAL(reserve->quota, 4 * BLOCK);
+	EQUAL(reserve->nodes[0].node, 0);
+	EQUAL(reserve->nodes[0].target, 64 * BLOCK);
+	EQUAL(reserve->user_count, 0);
+	kvp_reserve_free(reserve);
+	UNTIL(ready() == 64 * BLOCK);
+	end(ctx, create(ctx, 64 * BLOCK));
+	refused(ctx, -ENOMEM, 65 * BLOCK);
+	kvp_close(ctx);
+	EQUAL(shell("rmmod kvpool && modprobe kvpool && chgrp kvpool /dev/kvpool/control"), 0);
+	CHECK(before - shell_number(". ./state.sh; state_memory") < 8 << 10);
+}
+
 static void reset(void)
 {
 	shell("for n in /sys/class/kvpool/control/reserve/node*; do "
@@ -409,5 +434,6 @@ int main(void)
 	RUN_RESET(pinned_block_stays_out);
 	shell("echo %ld >" MIN_AVAILABLE, min_available);
 	RUN_RESET(refusals);
+	RUN_RESET(set_at_load);
 	return cases_end();
 }

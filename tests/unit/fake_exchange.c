@@ -154,6 +154,38 @@ void fake_ioctl_open(const struct kvp_pool_info *pool, enum kvp_access access, i
 	fake_ioctl(KVPOOL_IOC_OPEN, kernel_open, want);
 }
 
+struct fill_want {
+	const struct kvp_pool_info *pool;
+	int err;
+	const char *message;
+};
+
+static int kernel_fill(void *argument, void *context)
+{
+	const struct fill_want *want = context;
+	struct kvpool_fill *fill = argument;
+
+	if (fill->size != sizeof(*fill) || fill->flags || fill->reserved ||
+	    fill->id != want->pool->id || fill->generation != want->pool->generation)
+		fake_trouble("fill of pool %u, generation %llu, flags 0x%x", fill->id,
+			     fill->generation, fill->flags);
+	/* Without its end: the library must not rely on it. */
+	memset(fill->message, want->err ? 'x' : 0, sizeof(fill->message));
+	if (want->message)
+		memcpy(fill->message, want->message, strlen(want->message) + 1);
+	return want->err;
+}
+
+void fake_ioctl_fill(const struct kvp_pool_info *pool, int err, const char *message)
+{
+	static struct fill_want wants[RING];
+	static unsigned int next;
+	struct fill_want *want = &wants[next++ % RING];
+
+	*want = (struct fill_want){ pool, err, message };
+	fake_ioctl(KVPOOL_IOC_FILL, kernel_fill, want);
+}
+
 static int kernel_info(void *argument, void *context)
 {
 	const struct open_want *want = context;

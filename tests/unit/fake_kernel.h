@@ -58,6 +58,8 @@ void fake_open(const char *path, int access, int err, const char *content);
 void fake_ioctl(unsigned long command, int (*kernel)(void *argument, void *context),
 		void *context);
 void fake_ioctl_open(const struct kvp_pool_info *pool, enum kvp_access access, int err);
+/* The pool gets its memory, or `err` and `message`. */
+void fake_ioctl_fill(const struct kvp_pool_info *pool, int err, const char *message);
 void fake_ioctl_info(const struct kvp_pool_info *pool, int err);
 /* The kernel's answer to a range: `count` segments of `segments`, which must live on. */
 struct fake_range {

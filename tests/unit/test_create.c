@@ -24,6 +24,7 @@ static void create_plain(void)
 	create_request();
 	fake_want_u32(KVPOOL_A_POOL_PLACEMENT, KVPOOL_PLACEMENT_PREFERRED);
 	fake_want_u32(KVPOOL_A_POOL_LIFETIME, KVPOOL_LIFETIME_OWNER);
+	fake_want_flag(KVPOOL_A_POOL_DEFERRED);
 }
 
 static void answer(uint16_t type, enum fake_spoil how)
@@ -52,6 +53,7 @@ static void test_create(void **state)
 	(void)state;
 	create_plain();
 	answer(0, FAKE_WHOLE);
+	fake_ioctl_fill(&fake_pool_full, 0, NULL);
 	fake_ioctl_open(&fake_pool_full, KVP_ACCESS_WRITE, 0);
 	fake_ioctl_info(&fake_pool_full, 0);
 	assert_int_equal(kvp_pool_create(ctx, &plain, &pool, NULL), 0);
@@ -92,7 +94,9 @@ static void test_create_everything(void **state)
 	fake_want_u32(KVPOOL_A_POOL_UID, 0);
 	fake_want_u32(KVPOOL_A_POOL_GID, 1001);
 	fake_want_u32(KVPOOL_A_POOL_MODE, 0640);
+	fake_want_flag(KVPOOL_A_POOL_DEFERRED);
 	answer(0, FAKE_WHOLE);
+	fake_ioctl_fill(&fake_pool_full, 0, NULL);
 	fake_ioctl_open(&fake_pool_full, KVP_ACCESS_WRITE, 0);
 	fake_ioctl_info(&fake_pool_full, 0);
 	assert_int_equal(kvp_pool_create(ctx, &options, &pool, NULL), 0);
@@ -248,6 +252,26 @@ static void test_create_fails(void **state)
 	kvp_close(ctx);
 }
 
+/* The pool is gone by then: nothing is ended. */
+static void test_fill_fails(void **state)
+{
+	struct kvp_ctx *ctx = fake_ctx(false);
+
+	(void)state;
+	create_plain();
+	answer(0, FAKE_WHOLE);
+	fake_ioctl_fill(&fake_pool_full, ENOMEM, "no free 2 MiB block at block 9 of 1803");
+	put_stats(0);
+	create_fails(ctx, -ENOMEM, "at block 9 of 1803", "create pool of 3779571220 bytes",
+		     "666 bytes are available to pools");
+	/* A message that does not end. */
+	create_plain();
+	answer(0, FAKE_WHOLE);
+	fake_ioctl_fill(&fake_pool_full, EINTR, NULL);
+	create_fails(ctx, -EINTR, "xxx", NULL, NULL);
+	kvp_close(ctx);
+}
+
 /* The pool was made, and then something failed: it is ended, once, and the first error stays. */
 static void test_create_undone(void **state)
 {
@@ -256,6 +280,7 @@ static void test_create_undone(void **state)
 	(void)state;
 	create_plain();
 	answer(0, FAKE_WHOLE);
+	fake_ioctl_fill(&fake_pool_full, 0, NULL);
 	fake_ioctl_open(&fake_pool_full, KVP_ACCESS_WRITE, EMFILE);
 	destroy_request(true);
 	fake_ack(0, NULL);
@@ -263,6 +288,7 @@ static void test_create_undone(void **state)
 
 	create_plain();
 	answer(0, FAKE_WHOLE);
+	fake_ioctl_fill(&fake_pool_full, 0, NULL);
 	fake_ioctl_open(&fake_pool_full, KVP_ACCESS_WRITE, 0);
 	fake_ioctl_info(&fake_pool_full, EFAULT);
 	destroy_request(true);
@@ -345,6 +371,7 @@ int main(void)
 		fake_test(test_create_invalid),
 		fake_test(test_read_only),
 		fake_test(test_create_fails),
+		fake_test(test_fill_fails),
 		fake_test(test_create_undone),
 		fake_test(test_claim),
 	};

@@ -18,6 +18,7 @@ static void test_names(void **state)
 	assert_string_equal(kvp_state_name(KVP_STATE_LIVE), "live");
 	assert_string_equal(kvp_state_name(KVP_STATE_ORPHAN), "orphan");
 	assert_string_equal(kvp_state_name(KVP_STATE_DYING), "dying");
+	assert_string_equal(kvp_state_name(KVP_STATE_CREATING), "creating");
 	assert_string_equal(kvp_registration_state_name(KVP_REGISTRATION_ALLOCATED), "allocated");
 	assert_string_equal(kvp_registration_state_name(KVP_REGISTRATION_REGISTERING),
 			    "registering");
@@ -40,7 +41,7 @@ static void test_unknown_names(void **state)
 	(void)state;
 	assert_string_equal(kvp_phase_name((enum kvp_phase)10), "unknown");
 	assert_string_equal(kvp_phase_name((enum kvp_phase)-1), "unknown");
-	assert_string_equal(kvp_state_name((enum kvp_state)3), "unknown");
+	assert_string_equal(kvp_state_name((enum kvp_state)4), "unknown");
 	assert_string_equal(kvp_registration_state_name((enum kvp_registration_state)5), "unknown");
 	assert_string_equal(kvp_kind_name((enum kvp_kind)7), "unknown");
 }

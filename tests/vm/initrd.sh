@@ -11,7 +11,7 @@ set -euo pipefail
 boot_modules=(virtio_pci virtio_blk squashfs overlay)
 # A name that a kernel has not, or has built in, gives no file.
 other_modules=(ib_uverbs ib_uverbs_support rdma_ucm rdma_cm rdma_rxe crc32_generic
-	dummy veth tun nfnetlink hwpoison_inject)
+	dummy veth tun nfnetlink hwpoison_inject psample)
 
 # copy_modules KERNEL FOLDER NAME...: to FOLDER/RELEASE, with their dependencies.
 copy_modules() {
