@@ -64,26 +64,6 @@ again_and_again() {
 	rmmod kvpool && nothing_left && modprobe kvpool
 }
 
-# refused WHY: rmmod fails for that reason, and the module goes on.
-refused() {
-	! rmmod kvpool || { echo "unloaded with $1"; return 1; }
-	[ -d /sys/module/kvpool ] && [ -c /dev/kvpool/control ] && kvpoolctl stats >/dev/null
-}
-
-busy() {
-	kvpoolctl create --domain kv --name stays --size 2M --persistent || return
-	refused "a pool" 2>&1 | tee "$work/said"
-	grep -q 'kvpool is in use' "$work/said" || return
-	exec 3</dev/kvpool/stays
-	kvpoolctl destroy stays || return
-	refused "an open file of a pool that was destroyed" || return
-	exec 3<&-
-	exec 3</dev/kvpool/control
-	refused "a session" || return
-	exec 3<&-
-	rmmod kvpool && nothing_left && modprobe kvpool
-}
-
 # step_fails FUNCTION[|OTHER-NAME] CALL RESULT TEXT: when this call of it by the
 # module's init fails so, insmod says TEXT, nothing is left, and the next load works.
 step_fails() {
@@ -102,7 +82,6 @@ step_fails() {
 verdict "modinfo" described
 verdict "taint" tainted
 verdict "load and unload 100 times" again_and_again
-verdict "is not unloaded while in use" busy
 
 module=$(modinfo -n kvpool)
 rmmod kvpool
