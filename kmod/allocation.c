@@ -118,6 +118,21 @@ static bool settle_claim(struct allocation *allocation, struct page *page)
 	return true;
 }
 
+/*
+ * A block from one of the helpers' nodes. Node by node, since newer kernels let
+ * modules no longer give the allocator a set of nodes.
+ */
+static struct page *helper_alloc(const struct allocation *allocation, gfp_t flags)
+{
+	struct page *page = alloc_pages_node(allocation->node, flags, KVPOOL_BLOCK_ORDER);
+	int node;
+
+	for_each_node_mask(node, allocation->nodes)
+		if (!page && node != allocation->node)
+			page = alloc_pages_node(node, flags, KVPOOL_BLOCK_ORDER);
+	return page;
+}
+
 static void help(struct work_struct *work)
 {
 	struct allocation *allocation = container_of(work, struct helper, work)->allocation;
@@ -127,8 +142,10 @@ static void help(struct work_struct *work)
 	do {
 		if (READ_ONCE(allocation->stop) || !claim(allocation))
 			break;
-		page = __alloc_pages(allocation->flags, KVPOOL_BLOCK_ORDER, allocation->node,
-				     &allocation->nodes);
+		/* What is free on any of the nodes, before one of them reclaims. */
+		page = helper_alloc(allocation, allocation->flags & ~__GFP_DIRECT_RECLAIM);
+		if (!page)
+			page = helper_alloc(allocation, allocation->flags);
 		cond_resched();
 	} while (settle_claim(allocation, page));
 	set_active_memcg(old);
@@ -376,9 +393,9 @@ int kvpool_blocks_alloc(struct kvpool_blocks *blocks, u32 count, u32 node, bool 
 	atomic_set(&allocation.filled, blocks->reserved);
 
 	/* One light attempt: a helper sees no signal, and the creator is there to try harder. */
-	allocation.flags = BLOCK_FLAGS | __GFP_ACCOUNT | __GFP_NORETRY;
+	allocation.flags = BLOCK_FLAGS | __GFP_ACCOUNT | __GFP_NORETRY | __GFP_THISNODE;
 	if (strict)
-		allocation.flags |= __GFP_THISNODE;
+		allocation.nodes = nodemask_of_node(allocation.node);
 	allocation.memcg = get_mem_cgroup_from_mm(current->mm);
 	if (known)
 		make_helpers(&allocation);

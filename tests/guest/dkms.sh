@@ -91,12 +91,13 @@ second_kernel() {
 
 # What it builds with, but for one option.
 refused() {
-	local option said
+	local option said other=${release%-amd64}-other
 	for option in CONFIG_NET CONFIG_DEVTMPFS CONFIG_TRANSPARENT_HUGEPAGE; do
 		rm -rf other
 		cp -rL "/lib/modules/$release/build" other
 		sed -i "/^$option=/d" other/.config
-		if said=$(dkms build kvpool/0.1.1 -k other --kernelsourcedir /root/other --config /root/other/.config 2>&1); then
+		if said=$(dkms build kvpool/0.1.1 -k "$other" --kernelsourcedir /root/other \
+			--config /root/other/.config 2>&1); then
 			echo "built without $option"
 			return 1
 		fi

@@ -8,7 +8,7 @@ cache=${KVPOOL_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kvpool}
 mkdir -p "$cache"
 
 # Building one cache entry must end within this many seconds.
-build_limit=900
+build_limit=2400
 
 # 125 is the harness's own failure, as with timeout(1) and env(1).
 fail() {
