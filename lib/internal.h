@@ -37,7 +37,10 @@
 
 #define KVP_EXPORT __attribute__((visibility("default")))
 
-/* Fill `error` (may be NULL) and return `err`, a negative errno. `advice` and `device` may be NULL. */
+/*
+ * Fill `error` (may be NULL) and return `err`, a negative errno. `advice` and
+ * `device` may be NULL.
+ */
 int kvp_fail(struct kvp_error *error, int err, enum kvp_phase phase, uint32_t index,
 	     const char *device, const char *advice, const char *format, ...)
 	__attribute__((format(printf, 7, 8)));

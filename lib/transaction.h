@@ -224,7 +224,8 @@ enum kvp_step kvp_record_get(const struct kvp_record *record, uint32_t n);
  * returned. A failure means that the step is known only to this process: an
  * intent must then not be carried out, an undo must.
  */
-int kvp_record_step(struct kvp_registration *registration, uint32_t n, enum kvp_step step, int code);
+int kvp_record_step(struct kvp_registration *registration, uint32_t n, enum kvp_step step,
+		    int code);
 /* Entry `from` is now entry `to`. */
 void kvp_record_compact(struct kvp_record *record, uint32_t from, uint32_t to);
 

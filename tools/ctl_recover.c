@@ -56,7 +56,8 @@ static int print_report(const struct ctl *ctl, const struct kvp_recovery_report 
 		failed = json_object_object_add(object, kvp_recovery_action_name(action),
 						json_object_new_int64(report->count[action]));
 	if (!failed)
-		failed = json_object_object_add(object, "dry-run", json_object_new_boolean(dry_run));
+		failed = json_object_object_add(object, "dry-run",
+						json_object_new_boolean(dry_run));
 	if (!failed)
 		text = json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN);
 	if (text)

@@ -462,7 +462,7 @@ static int call(struct kvp_ctx *ctx, unsigned int which, struct kvp_error *error
 	return err;
 }
 
-/* An acknowledgement: the request is understood, and there is nothing to say. */
+/* An acknowledgment: the request is understood, and there is nothing to say. */
 static void next_call_works(struct kvp_ctx *ctx)
 {
 	uint8_t good[2 + NLMSG_HDRLEN + sizeof(struct nlmsgerr)] = { sizeof(good) - 2 };
