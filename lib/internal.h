@@ -71,7 +71,8 @@ struct kvp_created {
 struct kvp_ctx {
 	int control;		/* descriptor of the control node: the session */
 	bool read_only;
-	pthread_mutex_t lock;	/* serialises requests on the socket: protects nl, registrations, report */
+	/* Serialises requests on the socket: protects nl, registrations, report. */
+	pthread_mutex_t lock;
 	struct kvp_nl nl;
 	uint16_t family;
 	struct kvp_registration *registrations;	/* those in force or quarantined: registration.c */

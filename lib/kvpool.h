@@ -427,8 +427,10 @@ struct kvp_reserve {
 	uint64_t quota;		/* bytes, of each user without a quota of its own */
 	size_t node_count, user_count;
 	struct kvp_reserve_node *nodes;
-	/* Those with a quota of their own, or with memory of the reserve; without
-	 * CAP_SYS_ADMIN only the caller. */
+	/*
+	 * Those with a quota of their own, or with memory of the reserve; without
+	 * CAP_SYS_ADMIN only the caller.
+	 */
 	struct kvp_reserve_user *users;
 };
 
@@ -471,6 +473,7 @@ enum kvp_event {
 	KVP_EVENT_CHANGE,
 	KVP_EVENT_PROGRESS,	/* a creation is under way: see kvp_monitor_progress() */
 };
+
 struct kvp_monitor;
 
 int kvp_monitor_open(struct kvp_monitor **monitor, struct kvp_error *error);
@@ -683,9 +686,10 @@ struct kvp_registrar_ops {
 	int external;
 	/*
 	 * Many chunks (up to 1,024) of one device in one call, in the order of the
-	 * transaction, or against it to unregister. Both may be NULL, and only an external registrar
-	 * may have them. `results` has a member for each, -ETIMEDOUT at entry: after a
-	 * failure it says what became of each, as the functions above return it.
+	 * transaction, or against it to unregister. Both may be NULL, and only an
+	 * external registrar may have them. `results` has a member for each,
+	 * -ETIMEDOUT at entry: after a failure it says what became of each, as the
+	 * functions above return it.
 	 */
 	int (*register_batch)(void *arg, uint32_t device, const struct kvp_chunk *chunks,
 			      uint32_t count, void **cookies, int *results);
@@ -867,7 +871,8 @@ int kvp_unregister(struct kvp_ctx *ctx, struct kvp_registration **registration,
 struct kvp_report_entry {
 	char name[KVP_NAME_SIZE];
 	char domain[KVP_NAME_SIZE];	/* of the last */
-	enum kvp_registration_state state;	/* of the last: COMMITTED, FALLBACK_L2, FAILED or ALLOCATED */
+	/* Of the last: COMMITTED, FALLBACK_L2, FAILED or ALLOCATED. */
+	enum kvp_registration_state state;
 	uint32_t buffers;		/* of the last, empty ones not counted */
 	uint64_t length;		/* of them, bytes */
 	uint64_t committed;		/* how many were */
@@ -881,11 +886,12 @@ struct kvp_report {
 	enum kvp_policy policy;		/* in force: never KVP_POLICY_DEFAULT */
 	char client_mode[KVP_NAME_SIZE];
 	uint64_t committed;
-	uint64_t fallbacks;		/* a metric: not 0 means that something runs without its registration */
+	/* A metric: not 0 means that something runs without its registration. */
+	uint64_t fallbacks;
 	uint64_t failures;
 	uint32_t registered;		/* entries registered now */
 	uint32_t quarantined;		/* entries quarantined now */
-	struct kvp_error first;		/* the first failure of kvp_register() or kvp_unregister() */
+	struct kvp_error first;		/* of kvp_register() or kvp_unregister() */
 };
 
 void kvp_report_get(struct kvp_ctx *ctx, struct kvp_report *report);
@@ -895,7 +901,10 @@ void kvp_report_get(struct kvp_ctx *ctx, struct kvp_report *report);
  */
 int kvp_report_each(struct kvp_ctx *ctx,
 		    int (*each)(const struct kvp_report_entry *entry, void *arg), void *arg);
-/* A line, as "draft: fallback-l2, domain kv, 3 buffers, 6291456 bytes: WHY". Returns as snprintf. */
+/*
+ * A line, as "draft: fallback-l2, domain kv, 3 buffers, 6291456 bytes: WHY".
+ * Returns as snprintf.
+ */
 int kvp_report_format(const struct kvp_report_entry *entry, char *text, size_t size);
 
 /*

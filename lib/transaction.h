@@ -146,7 +146,8 @@ struct kvp_call {
 	int *results;		/* what became of each, as its function returns it */
 	int code;		/* what the function returned for all of them */
 	bool made;		/* false: no function was called */
-	bool late;		/* this call, or when not made an earlier one, passed the time limit */
+	/* This call, or when not made an earlier one, passed the time limit. */
+	bool late;
 };
 
 /* Arrays for `count` chunks; kvp_call_free() frees them. -ENOMEM. */

@@ -11,8 +11,10 @@
 #include "format_journal.h"
 #include "parse.h"
 
-enum { OPT_DRY_RUN = OPT_COMMAND, OPT_DIR, OPT_STORE, OPT_STORE_CONFIG, OPT_STORE_NAME,
-       OPT_TIME_LIMIT };
+enum {
+	OPT_DRY_RUN = OPT_COMMAND, OPT_DIR, OPT_STORE, OPT_STORE_CONFIG, OPT_STORE_NAME,
+	OPT_TIME_LIMIT,
+};
 
 #define STORES 16
 
@@ -150,7 +152,8 @@ static int run(struct ctl *ctl, int argc, char **argv)
 		case OPT_STORE_CONFIG:
 		case OPT_STORE_NAME:
 			if (!store)
-				return ctl_usage(ctl, "--store-config and --store-name follow their --store");
+				return ctl_usage(ctl, "--store-config and --store-name follow "
+						 "their --store");
 			*(c == OPT_STORE_CONFIG ? &store->config : &store->name) = optarg;
 			break;
 		case OPT_TIME_LIMIT:

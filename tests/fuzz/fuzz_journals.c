@@ -34,7 +34,7 @@ static struct {
 	/* The pass of recovery at hand. */
 	bool dry_run, lenient;
 	bool undone[MODEL_FILES][MODEL_ENTRIES];	/* asked for in this pass */
-	const struct kvp_chunk *last;			/* chunk of the last call */
+	struct kvp_chunk last;				/* chunk of the last call */
 } dir;
 
 static const char *file_name(unsigned int n)
@@ -210,7 +210,7 @@ found:
 	/* In reverse order, in each file. */
 	while (i--)
 		fuzz_assert(!dir.undone[n][i]);
-	dir.last = chunk;
+	dir.last = *chunk;
 	ret = dir.lenient ? 0 : (int)(chunk->addr ? (uintptr_t)chunk->addr >> 12 & 7 : 0);
 	ret = ret == 1 ? -ENOENT : ret == 2 ? -EBUSY : ret == 3 ? 600 : 0;
 	if (!ret || ret == -ENOENT)
@@ -424,7 +424,10 @@ static void each(const struct kvp_recovery_event *event, void *arg)
 			    KVP_LIVENESS_OTHER_BOOT);
 		break;
 	case KVP_RECOVERY_ENTRY_UNDONE:
-		fuzz_assert(!event->err && (dir.dry_run || dir.last == &event->entry->chunk));
+		fuzz_assert(!event->err);
+		fuzz_assert(dir.dry_run || (dir.last.addr == event->entry->chunk.addr &&
+					    dir.last.length == event->entry->chunk.length &&
+					    dir.last.span.offset == event->entry->chunk.span.offset));
 		break;
 	case KVP_RECOVERY_ENTRY_QUARANTINED:
 		fuzz_assert(event->err < 0 && event->reason[0]);
