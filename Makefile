@@ -7,6 +7,7 @@
 #   make test-matrix  static checks and guest tests on every kernel line (as root)
 #   make test-dkms  the module by way of dkms, in a guest of each release (as root)
 #   make check      static checks
+#   make fuzz       fuzz what takes data from outside, FUZZ_TIME seconds a target
 #   make install    library, header, tool, manuals; DESTDIR, PREFIX
 #   make dkms-install, dkms-remove  module by dkms, for this and later kernels (as root)
 #   make install-module             module for this kernel only
@@ -41,7 +42,7 @@ LIB := $(SO) $(BUILD)/libkvpool.so $(BUILD)/libkvpool.a $(BUILD)/libkvpool.pc
 TOOL := $(BUILD)/kvpoolctl
 
 .PHONY: all module lib tools unit-tests guest-tests guest-module examples test test-matrix test-dkms \
-	demo check clean install install-guest install-module dkms-install dkms-remove
+	demo check fuzz fuzz-tests clean install install-guest install-module dkms-install dkms-remove
 .DELETE_ON_ERROR:
 
 all: module lib tools
@@ -131,6 +132,8 @@ $(BUILD)/unit/loaded_%.so: tests/unit/loaded_store.c lib/kvpool_store.h lib/kvpo
 	$(CC) $(CFLAGS) -std=gnu11 $(WARN) -Wno-unused-function -fPIC -shared -DLOADED_$* -o $@ $<
 
 unit-tests: $(UNIT_BIN) $(UNIT_LOADED)
+
+include tests/fuzz/fuzz.mk
 
 test:
 	tests/run

@@ -76,7 +76,8 @@ void rdma_open(struct rdma_device *device, const char *name)
 		device->cq = ibv_create_cq(device->context, 4, NULL, device->channel, 0);
 	if (!device->pd || !device->cq)
 		failed(name, "ibv_alloc_pd or ibv_create_cq", errno);
-	init.send_cq = init.recv_cq = device->cq;
+	init.send_cq = device->cq;
+	init.recv_cq = device->cq;
 	device->qp = ibv_create_qp(device->pd, &init);
 	if (!device->qp)
 		failed(name, "ibv_create_qp", errno);

@@ -493,7 +493,8 @@ static void verify(char **words)
 
 static const struct { const char *name; void (*run)(char **words); } commands[] = {
 	{ "attach", attach }, { "own", own }, { "fill", fill }, { "sum", sum },
-	{ "register", register_all }, { "unregister", unregister_all }, { "visible", count_visible },
+	{ "register", register_all }, { "unregister", unregister_all },
+	{ "visible", count_visible },
 	{ "register-failing", register_failing }, { "register-mmap", register_mmap },
 	{ "share-mmap", share_mmap }, { "share", share },
 	{ "listen", listen_at }, { "connect", connect_to },

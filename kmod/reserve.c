@@ -46,7 +46,7 @@ MODULE_PARM_DESC(reserve_only, "Pools get memory of the reserve only (default: N
  * @target: blocks that there shall be
  */
 struct stock {
-	spinlock_t lock;
+	spinlock_t lock;	/* protects the rest */
 	struct list_head clean;
 	struct list_head dirty;
 	u32 clean_count;

@@ -39,7 +39,8 @@ int kvpool_nl_reserve_set_doit(struct sk_buff *skb, struct genl_info *info)
 	if (target) {
 		node = nla_get_u32(attrs[KVPOOL_A_RESERVE_NODE]);
 		if (node >= nr_node_ids || !node_state(node, N_MEMORY)) {
-			NL_SET_ERR_MSG_FMT(info->extack, "node: there is no node %u with memory", node);
+			NL_SET_ERR_MSG_FMT(info->extack, "node: there is no node %u with memory",
+					   node);
 			err = -ENODEV;
 			goto put_session;
 		}
@@ -47,7 +48,8 @@ int kvpool_nl_reserve_set_doit(struct sk_buff *skb, struct genl_info *info)
 	if (attrs[KVPOOL_A_RESERVE_UID]) {
 		uid = make_kuid(current_user_ns(), nla_get_u32(attrs[KVPOOL_A_RESERVE_UID]));
 		if (!uid_valid(uid)) {
-			NL_SET_ERR_MSG_FMT(info->extack, "uid has no meaning in this user namespace");
+			NL_SET_ERR_MSG_FMT(info->extack,
+					   "uid has no meaning in this user namespace");
 			err = -EINVAL;
 			goto put_session;
 		}

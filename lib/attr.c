@@ -102,7 +102,7 @@ static int parse_field(const struct nlattr *attr, const struct kvp_field *field,
 	case KVP_FIELD_NAME:
 		return kvp_attr_text(attr, member, KVP_NAME_SIZE);
 	case KVP_FIELD_FLAG:
-		present = attr != NULL;
+		present = !!attr;
 		memcpy(member, &present, sizeof(present));
 		return 0;
 	}

@@ -26,7 +26,8 @@ static const char *advice_of(int err, const char *busy)
 	case -EBUSY:
 		return busy;
 	case -EPERM:
-		return "act in the session that owns the pool, as the pool's uid, or with CAP_FOWNER";
+		return "act in the session that owns the pool, as the pool's uid, or with "
+		       "CAP_FOWNER";
 	default:
 		return NULL;
 	}
@@ -111,7 +112,8 @@ static void put_change(struct kvp_request *request, const struct kvp_pool_change
 	if (mask & KVP_SET_MODE)
 		kvp_request_u32(request, KVPOOL_A_POOL_MODE, change->mode);
 	if (mask & KVP_SET_REGISTRATION)
-		kvp_request_u32(request, KVPOOL_A_POOL_REGISTRATION, (uint32_t)change->registration);
+		kvp_request_u32(request, KVPOOL_A_POOL_REGISTRATION,
+				(uint32_t)change->registration);
 }
 
 KVP_EXPORT int kvp_pool_set(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
@@ -138,7 +140,8 @@ KVP_EXPORT int kvp_pool_set(struct kvp_ctx *ctx, uint32_t id, uint64_t generatio
 	err = kvp_ask(ctx, &request, NULL, NULL, &reply);
 	if (err)
 		return kvp_ask_fail(error, err, &reply,
-				    advice_of(err, "claim the pool first, then change its lifetime"),
+				    advice_of(err,
+					      "claim the pool first, then change its lifetime"),
 				    "change pool %" PRIu32 " of generation %" PRIu64, id,
 				    generation);
 	return 0;

@@ -41,7 +41,8 @@ static int open_control(const struct kvp_options *options, struct kvp_ctx *ctx,
 		break;
 	case -EACCES:
 	case -EPERM:
-		advice = "add the user to the group kvpool, or give the group of the node access to it";
+		advice = "add the user to the group kvpool, or give the group of the node access "
+			 "to it";
 		break;
 	case -EMFILE:
 		advice = "raise the limit of open files (ulimit -n)";

@@ -34,11 +34,13 @@ static int check_options(const struct kvp_pool_options *options, struct kvp_erro
 	if (options->name && !kvp_name_valid(options->name))
 		return invalid(error, rule, "the name is not a name");
 	if (options->name && !strcmp(options->name, "control"))
-		return invalid(error, "take another name", "the name 'control' is that of the control node");
+		return invalid(error, "take another name",
+			       "the name 'control' is that of the control node");
 	if (options->role && options->role[0] && !kvp_name_valid(options->role))
 		return invalid(error, rule, "the role is not a name");
 	if (options->label && !printable(options->label))
-		return invalid(error, "give 0 to 63 printable ASCII characters", "the label is not a label");
+		return invalid(error, "give 0 to 63 printable ASCII characters",
+			       "the label is not a label");
 	if (!options->length)
 		return invalid(error, "give the bytes that the pool shall hold", "the length is 0");
 	return 0;
@@ -256,7 +258,8 @@ KVP_EXPORT int kvp_pool_claim(struct kvp_ctx *ctx, uint32_t id, uint64_t generat
 	if (err == -EBUSY)
 		advice = "end the session that owns it (kvpoolctl list shows its process)";
 	else if (err == -EPERM)
-		advice = "let the pool's uid claim it, or give the pool to this user (kvpoolctl set)";
+		advice = "let the pool's uid claim it, or give the pool to this user "
+			 "(kvpoolctl set)";
 	else if (err == -EINVAL)
 		advice = "only a pool of lifetime persistent can be claimed";
 	return kvp_ask_fail(error, err, &reply, advice,

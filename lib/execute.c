@@ -19,7 +19,8 @@ static const char *register_advice(const struct kvp_registrar *registrar,
 	case -EFAULT:
 		/* They pin for writing whatever the access asked for. */
 		if (chunk->flags & KVP_BUFFER_READ_ONLY)
-			return "kernels before 6.2 register no memory that is mapped read only: map it with KVP_ACCESS_WRITE";
+			return "kernels before 6.2 register no memory that is mapped read only: "
+			       "map it with KVP_ACCESS_WRITE";
 		return "check that the memory is still mapped with the access asked for";
 	default:
 		return NULL;

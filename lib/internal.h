@@ -37,7 +37,10 @@
 
 #define KVP_EXPORT __attribute__((visibility("default")))
 
-/* Fill `error` (may be NULL) and return `err`, a negative errno. `advice` and `device` may be NULL. */
+/*
+ * Fill `error` (may be NULL) and return `err`, a negative errno. `advice` and
+ * `device` may be NULL.
+ */
 int kvp_fail(struct kvp_error *error, int err, enum kvp_phase phase, uint32_t index,
 	     const char *device, const char *advice, const char *format, ...)
 	__attribute__((format(printf, 7, 8)));
@@ -68,7 +71,8 @@ struct kvp_created {
 struct kvp_ctx {
 	int control;		/* descriptor of the control node: the session */
 	bool read_only;
-	pthread_mutex_t lock;	/* serialises requests on the socket: protects nl, registrations, report */
+	/* Serialises requests on the socket: protects nl, registrations, report. */
+	pthread_mutex_t lock;
 	struct kvp_nl nl;
 	uint16_t family;
 	struct kvp_registration *registrations;	/* those in force or quarantined: registration.c */

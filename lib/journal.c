@@ -193,7 +193,9 @@ static int create(struct kvp_log *log, union kvp_journal_any_record *file)
 			 0600);
 	if (log->fd < 0)
 		return -errno;
-	log->offset = log->sequence = log->reserved = 0;
+	log->offset = 0;
+	log->sequence = 0;
+	log->reserved = 0;
 	err = kvp_log_reserve(log, sizeof(file->file));
 	log->reserved = 0;
 	if (!err)

@@ -140,7 +140,7 @@ struct kvp_process {
 	uint8_t boot_id[16];
 	uint64_t start;		/* clock ticks since boot, field 22 of /proc/PID/stat */
 	uint64_t pid_ns;	/* inode of its pid namespace, in which `pid` counts */
-	uint64_t time_ns;	/* of its time namespace, in which `start` counts; 0: kernel has none */
+	uint64_t time_ns;	/* of its time namespace, in which `start` counts; 0: none */
 	uint32_t pid;
 	uint32_t uid;		/* effective */
 };

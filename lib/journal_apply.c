@@ -74,7 +74,7 @@ static int apply_file(struct kvp_journal *journal, const struct kvp_journal_file
 {
 	struct kvp_journal_info *info = &journal->info;
 
-	if (memchr(raw->library, 0, sizeof(raw->library)) == NULL)
+	if (!memchr(raw->library, 0, sizeof(raw->library)))
 		return bad(journal, "the version of the library is no text");
 	memcpy(info->boot_id, raw->boot_id, sizeof(info->boot_id));
 	memcpy(info->session, raw->session, sizeof(info->session));
@@ -159,7 +159,8 @@ static int fill_entry(struct kvp_journal *journal, const struct kvp_journal_inte
 	entry->state = KVP_JOURNAL_ENTRY_INTENDED;
 	entry->open = 1;
 	chunk->addr = (void *)(uintptr_t)le64toh(raw->addr);
-	chunk->length = chunk->span.length = le64toh(raw->length);
+	chunk->length = le64toh(raw->length);
+	chunk->span.length = chunk->length;
 	chunk->flags = flags & KVP_JOURNAL_ENTRY_READ_ONLY ? KVP_BUFFER_READ_ONLY : 0;
 	memcpy(chunk->span.domain, transaction->domain, sizeof(chunk->span.domain));
 	chunk->span.id = le32toh(raw->pool);
@@ -223,8 +224,8 @@ static int find_entry(struct kvp_journal *journal, uint64_t transaction, uint32_
 	record->entry = number;
 	numbers = &journal->numbers[record->position];
 	if (number >= numbers->count)
-		return bad(journal, "entry %" PRIu32 " of transaction %" PRIu64 " was never intended",
-			   number, transaction);
+		return bad(journal, "entry %" PRIu32 " of transaction %" PRIu64
+			   " was never intended", number, transaction);
 	record->position = numbers->positions[number];
 	if (!journal->entries[record->position].open)
 		return bad(journal, "entry %" PRIu32 " of transaction %" PRIu64 " is %s already",
@@ -251,7 +252,8 @@ static int apply_outcome(struct kvp_journal *journal, const struct kvp_journal_o
 	if (err)
 		return err;
 	entry = &journal->entries[record->position];
-	record->code = entry->code = (int32_t)le32toh((uint32_t)raw->code);
+	entry->code = (int32_t)le32toh((uint32_t)raw->code);
+	record->code = entry->code;
 	if (record->type == KVP_JOURNAL_UNDONE) {
 		if (entry->code)
 			entry->state = KVP_JOURNAL_ENTRY_QUARANTINED;

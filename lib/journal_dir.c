@@ -37,7 +37,7 @@ static int check(int fd)
 		return -errno;
 	if (st.st_uid != geteuid())
 		return -EACCES;
-	return st.st_mode & (S_IWGRP | S_IWOTH) ? -EPERM : 0;
+	return st.st_mode & (0022) ? -EPERM : 0;
 }
 
 static int open_at(const char *path, bool create)

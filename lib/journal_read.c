@@ -70,7 +70,8 @@ static int check(struct kvp_journal *journal, const unsigned char *bytes, size_t
 
 	if (le32toh(head.magic) != KVP_JOURNAL_MAGIC) {
 		if (!info->records)
-			return stop(journal, KVP_JOURNAL_FOREIGN, "does not begin as a journal does");
+			return stop(journal, KVP_JOURNAL_FOREIGN,
+				    "does not begin as a journal does");
 		return stop(journal, KVP_JOURNAL_DAMAGED, "no record begins there");
 	}
 	if (check_version(journal, &head, bytes, left))
@@ -78,7 +79,8 @@ static int check(struct kvp_journal *journal, const unsigned char *bytes, size_t
 	if (left < offsetof(struct kvp_journal_head, crc)) {
 		/* The lowest bytes come first: what is there of a type may look like another. */
 		if (left >= offsetof(struct kvp_journal_head, length) && !size)
-			return stop(journal, KVP_JOURNAL_DAMAGED, "a record of unknown type %u", type);
+			return stop(journal, KVP_JOURNAL_DAMAGED, "a record of unknown type %u",
+				    type);
 		return stop(journal, KVP_JOURNAL_TORN, "%zu bytes of a record, then the file ends",
 			    left);
 	}
@@ -95,7 +97,7 @@ static int check(struct kvp_journal *journal, const unsigned char *bytes, size_t
 	if (le32toh(head.crc) != kvp_journal_crc(bytes, size))
 		return stop(journal, KVP_JOURNAL_DAMAGED, "the checksum of a record of type %s is "
 			    "wrong", kvp_journal_type_name((enum kvp_journal_type)type));
-	if ((type == KVP_JOURNAL_FILE) != !info->records)
+	if (info->records ? type == KVP_JOURNAL_FILE : type != KVP_JOURNAL_FILE)
 		return stop(journal, KVP_JOURNAL_DAMAGED, "a record of type %s as number %" PRIu32,
 			    kvp_journal_type_name((enum kvp_journal_type)type), info->records);
 	return 0;
@@ -274,8 +276,8 @@ KVP_EXPORT const struct kvp_journal_info *kvp_journal_info(const struct kvp_jour
 	return &journal->info;
 }
 
-KVP_EXPORT const struct kvp_journal_record *kvp_journal_record(const struct kvp_journal *journal,
-								uint32_t n)
+KVP_EXPORT const struct kvp_journal_record *
+kvp_journal_record(const struct kvp_journal *journal, uint32_t n)
 {
 	return n < journal->info.records ? &journal->records[n] : NULL;
 }
@@ -286,14 +288,14 @@ kvp_journal_transaction(const struct kvp_journal *journal, uint32_t n)
 	return n < journal->info.transactions ? &journal->transactions[n] : NULL;
 }
 
-KVP_EXPORT const struct kvp_journal_pool *kvp_journal_pool(const struct kvp_journal *journal,
-							    uint32_t n)
+KVP_EXPORT const struct kvp_journal_pool *
+kvp_journal_pool(const struct kvp_journal *journal, uint32_t n)
 {
 	return n < journal->info.pools ? &journal->pools[n] : NULL;
 }
 
-KVP_EXPORT const struct kvp_journal_entry *kvp_journal_entry(const struct kvp_journal *journal,
-							      uint32_t n)
+KVP_EXPORT const struct kvp_journal_entry *
+kvp_journal_entry(const struct kvp_journal *journal, uint32_t n)
 {
 	return n < journal->info.entries ? &journal->entries[n] : NULL;
 }

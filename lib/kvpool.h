@@ -321,7 +321,8 @@ uint64_t kvp_pool_length(const struct kvp_pool *pool);
  * -ENODEV the pool was destroyed
  * -ENOMEM no address space
  */
-int kvp_pool_map(struct kvp_pool *pool, enum kvp_access access, void **addr, struct kvp_error *error);
+int kvp_pool_map(struct kvp_pool *pool, enum kvp_access access, void **addr,
+		 struct kvp_error *error);
 int kvp_pool_unmap(struct kvp_pool *pool);
 
 /*
@@ -428,8 +429,10 @@ struct kvp_reserve {
 	uint64_t quota;		/* bytes, of each user without a quota of its own */
 	size_t node_count, user_count;
 	struct kvp_reserve_node *nodes;
-	/* Those with a quota of their own, or with memory of the reserve; without
-	 * CAP_SYS_ADMIN only the caller. */
+	/*
+	 * Those with a quota of their own, or with memory of the reserve; without
+	 * CAP_SYS_ADMIN only the caller.
+	 */
 	struct kvp_reserve_user *users;
 };
 
@@ -472,6 +475,7 @@ enum kvp_event {
 	KVP_EVENT_CHANGE,
 	KVP_EVENT_PROGRESS,	/* a creation is under way: see kvp_monitor_progress() */
 };
+
 struct kvp_monitor;
 
 int kvp_monitor_open(struct kvp_monitor **monitor, struct kvp_error *error);
@@ -552,7 +556,8 @@ struct kvp_segment {
 	int stale;		/* a pool that was destroyed: access is SIGBUS */
 	struct kvp_span span;	/* of a pool; zero otherwise */
 	uint64_t pool_length;	/* logical length of that pool */
-	char path[128];		/* of a file or shared memory, as /proc/self/maps names it; else empty */
+	/* Of a file or shared memory, as /proc/self/maps names it; else empty. */
+	char path[128];
 };
 
 /*
@@ -576,7 +581,8 @@ int kvp_resolve(struct kvp_ctx *ctx, const void *addr, uint64_t length,
 struct kvp_buffer {
 	void *addr;
 	uint64_t length;
-	uint64_t block;		/* a chunk border may fall only on a multiple of this; 0: anywhere on a page */
+	/* A chunk border may fall only on a multiple of this; 0: anywhere on a page. */
+	uint64_t block;
 	uint32_t flags;		/* KVP_BUFFER_* */
 	uint64_t generation;	/* generation that the caller believes it has; 0: any */
 };
@@ -659,9 +665,12 @@ struct kvp_chunk {
 struct kvp_registrar_ops {
 	size_t struct_size;
 	int (*limits)(void *arg, uint32_t device, uint64_t *max_length, uint64_t *max_count);
-	int (*register_chunk)(void *arg, uint32_t device, const struct kvp_chunk *chunk, void **cookie);
-	int (*unregister_chunk)(void *arg, uint32_t device, const struct kvp_chunk *chunk, void *cookie);
-	const char *(*device_name)(void *arg, uint32_t device);	/* never NULL; lives as the registrar */
+	int (*register_chunk)(void *arg, uint32_t device, const struct kvp_chunk *chunk,
+			      void **cookie);
+	int (*unregister_chunk)(void *arg, uint32_t device, const struct kvp_chunk *chunk,
+				void *cookie);
+	/* Never NULL; lives as the registrar. */
+	const char *(*device_name)(void *arg, uint32_t device);
 	int pins;		/* every device pins the memory against RLIMIT_MEMLOCK */
 	/*
 	 * Name in the journal, 1 to 63 of A-Z a-z 0-9 _ -; may be NULL unless
@@ -679,9 +688,10 @@ struct kvp_registrar_ops {
 	int external;
 	/*
 	 * Many chunks (up to 1,024) of one device in one call, in the order of the
-	 * transaction, or against it to unregister. Both may be NULL, and only an external registrar
-	 * may have them. `results` has a member for each, -ETIMEDOUT at entry: after a
-	 * failure it says what became of each, as the functions above return it.
+	 * transaction, or against it to unregister. Both may be NULL, and only an
+	 * external registrar may have them. `results` has a member for each,
+	 * -ETIMEDOUT at entry: after a failure it says what became of each, as the
+	 * functions above return it.
 	 */
 	int (*register_batch)(void *arg, uint32_t device, const struct kvp_chunk *chunks,
 			      uint32_t count, void **cookies, int *results);
@@ -838,13 +848,15 @@ struct kvp_entry {
 
 uint32_t kvp_registration_count(const struct kvp_registration *registration);
 /* The n-th entry, in the order of registering; NULL past the end. Lives as the registration. */
-const struct kvp_entry *kvp_registration_entry(const struct kvp_registration *registration, uint32_t n);
+const struct kvp_entry *kvp_registration_entry(const struct kvp_registration *registration,
+					       uint32_t n);
 /* The entry that covers byte `offset` of the caller's buffer `index` at a device; NULL: none. */
 const struct kvp_entry *kvp_registration_find(const struct kvp_registration *registration,
 					      uint32_t index, uint32_t registrar, uint32_t device,
 					      uint64_t offset);
 /* The ibv_mr of an entry of a verbs registrar; NULL for another registrar's. */
-struct ibv_mr *kvp_entry_mr(const struct kvp_registration *registration, const struct kvp_entry *entry);
+struct ibv_mr *kvp_entry_mr(const struct kvp_registration *registration,
+			    const struct kvp_entry *entry);
 
 /*
  * Unregister in reverse order, past failures. 0: all gone, and *registration
@@ -861,7 +873,8 @@ int kvp_unregister(struct kvp_ctx *ctx, struct kvp_registration **registration,
 struct kvp_report_entry {
 	char name[KVP_NAME_SIZE];
 	char domain[KVP_NAME_SIZE];	/* of the last */
-	enum kvp_registration_state state;	/* of the last: COMMITTED, FALLBACK_L2, FAILED or ALLOCATED */
+	/* Of the last: COMMITTED, FALLBACK_L2, FAILED or ALLOCATED. */
+	enum kvp_registration_state state;
 	uint32_t buffers;		/* of the last, empty ones not counted */
 	uint64_t length;		/* of them, bytes */
 	uint64_t committed;		/* how many were */
@@ -875,11 +888,12 @@ struct kvp_report {
 	enum kvp_policy policy;		/* in force: never KVP_POLICY_DEFAULT */
 	char client_mode[KVP_NAME_SIZE];
 	uint64_t committed;
-	uint64_t fallbacks;		/* a metric: not 0 means that something runs without its registration */
+	/* A metric: not 0 means that something runs without its registration. */
+	uint64_t fallbacks;
 	uint64_t failures;
 	uint32_t registered;		/* entries registered now */
 	uint32_t quarantined;		/* entries quarantined now */
-	struct kvp_error first;		/* the first failure of kvp_register() or kvp_unregister() */
+	struct kvp_error first;		/* of kvp_register() or kvp_unregister() */
 };
 
 void kvp_report_get(struct kvp_ctx *ctx, struct kvp_report *report);
@@ -889,7 +903,10 @@ void kvp_report_get(struct kvp_ctx *ctx, struct kvp_report *report);
  */
 int kvp_report_each(struct kvp_ctx *ctx,
 		    int (*each)(const struct kvp_report_entry *entry, void *arg), void *arg);
-/* A line, as "draft: fallback-l2, domain kv, 3 buffers, 6291456 bytes: WHY". Returns as snprintf. */
+/*
+ * A line, as "draft: fallback-l2, domain kv, 3 buffers, 6291456 bytes: WHY".
+ * Returns as snprintf.
+ */
 int kvp_report_format(const struct kvp_report_entry *entry, char *text, size_t size);
 
 /*
@@ -985,7 +1002,8 @@ struct kvp_journal_record {
 	uint64_t transaction;
 	uint32_t entry;		/* its number in the transaction */
 	int32_t code;		/* what a registrar returned */
-	uint32_t position;	/* of the entry, pool or transaction: kvp_journal_entry() and so on */
+	/* Of the entry, pool or transaction: kvp_journal_entry() and so on. */
+	uint32_t position;
 };
 
 struct kvp_journal_transaction {
@@ -1049,7 +1067,7 @@ enum kvp_recovery_action {
 	KVP_RECOVERY_FILE_ALIVE,	/* its process runs: not looked at any further */
 	KVP_RECOVERY_FILE_UNKNOWN,	/* whether it runs can't be told from here: the same */
 	KVP_RECOVERY_FILE_BUSY,		/* another recovery is at it: the same */
-	KVP_RECOVERY_FILE_REFUSED,	/* damaged, newer, no journal, or it can't be read or written */
+	KVP_RECOVERY_FILE_REFUSED,	/* damaged, newer, no journal; can't be read or written */
 	KVP_RECOVERY_FILE_KEPT,		/* something in it is to be tried again */
 	KVP_RECOVERY_FILE_REMOVED,	/* nothing is left to do */
 	KVP_RECOVERY_ENTRY_GONE,	/* ended with its process or boot */
@@ -1057,7 +1075,7 @@ enum kvp_recovery_action {
 	KVP_RECOVERY_ENTRY_QUARANTINED,	/* may still be registered */
 	KVP_RECOVERY_POOL_GONE,		/* it had ended already */
 	KVP_RECOVERY_POOL_DESTROYED,
-	KVP_RECOVERY_POOL_LEFT,		/* committed and persistent, owned, quarantined, or in use */
+	KVP_RECOVERY_POOL_LEFT,		/* committed and persistent, owned, quarantined, in use */
 	KVP_RECOVERY_POOL_FAILED,	/* destroying it failed */
 };
 
@@ -1082,7 +1100,7 @@ struct kvp_recovery_options {
 	struct kvp_registrar *const *registrars;
 	uint32_t registrar_count;
 	int dry_run;			/* only say what would be done */
-	/* Called for each thing that is done; what the event points to lives as long as the call. */
+	/* Called for each thing that is done; what the event points to lives as the call. */
 	void (*each)(const struct kvp_recovery_event *event, void *arg);
 	void *arg;
 };
@@ -1090,7 +1108,8 @@ struct kvp_recovery_options {
 /* How often each action was taken, by enum kvp_recovery_action. */
 struct kvp_recovery_report {
 	uint32_t count[16];
-	struct kvp_error first;		/* the first that is quarantined, refused or failed; err 0: none */
+	/* The first that is quarantined, refused or failed; err 0: none. */
+	struct kvp_error first;
 };
 
 /*

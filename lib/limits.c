@@ -54,7 +54,8 @@ int kvp_split(const struct kvp_buffer *buffer, uint64_t max_length, struct kvp_s
 	const uint64_t unit = lcm(buffer->block ? buffer->block : 1, page);
 	const uint64_t into_page = (uintptr_t)buffer->addr % page;
 
-	split->first = split->step = buffer->length;
+	split->first = buffer->length;
+	split->step = buffer->length;
 	split->chunks = 1;
 	if (!max_length || buffer->length <= max_length)
 		return 0;

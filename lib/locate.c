@@ -159,7 +159,8 @@ static int report(const struct look *look, const char *name, const char *what, u
 					" that don't continue each other", name, what, span->id);
 		return kvp_fail(error, -ERANGE, phase, index, NULL, advice,
 				"%s%s straddle pools %" PRIu32 " and %" PRIu32
-				" at offset %" PRIu64, name, what, look->previous_id, span->id, at->addr - start);
+				" at offset %" PRIu64, name, what, look->previous_id, span->id,
+				at->addr - start);
 	case FAULT_END:
 		return kvp_fail(error, -ERANGE, phase, index, NULL,
 				"what counts is the length asked for, not the mapped length",

@@ -172,7 +172,7 @@ static const char *attribute_at(const struct exchange *exchange, uint32_t offset
 }
 
 /*
- * Take over the extended acknowledgement, which starts `offset` bytes into the
+ * Take over the extended acknowledgment, which starts `offset` bytes into the
  * payload. What can't be read of it is left out: the errno is what counts.
  */
 static void read_extack(struct exchange *exchange, const struct nlmsghdr *message, size_t offset)
@@ -206,17 +206,17 @@ static void read_extack(struct exchange *exchange, const struct nlmsghdr *messag
 		say(exchange->reply, "%s", name ? name : text);
 }
 
-/* NLMSG_ERROR: the acknowledgement, or why not. */
+/* NLMSG_ERROR: the acknowledgment, or why not. */
 static int take_ack(struct exchange *exchange, const struct nlmsghdr *message)
 {
 	size_t offset = sizeof(struct nlmsgerr);
 	struct nlmsgerr ack;
 
 	if (mnl_nlmsg_get_payload_len(message) < sizeof(ack))
-		return broken(exchange, -EPROTO, "the acknowledgement is cut short");
+		return broken(exchange, -EPROTO, "the acknowledgment is cut short");
 	memcpy(&ack, mnl_nlmsg_get_payload(message), sizeof(ack));
 	if (ack.error > 0 || ack.error < -ERRNO_MAX)
-		return broken(exchange, -EPROTO, "the acknowledgement holds no errno");
+		return broken(exchange, -EPROTO, "the acknowledgment holds no errno");
 	if (!ack.error && exchange->dump)
 		return broken(exchange, -EPROTO, "the dump ended without its end mark");
 	exchange->finished = true;

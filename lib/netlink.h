@@ -3,7 +3,7 @@
  * Generic netlink over libmnl, for the library's own files.
  *
  * A request is built, then sent by kvp_nl_request() or kvp_nl_dump(), which
- * wait for its end: the acknowledgement, or the end of the dump. When the
+ * wait for its end: the acknowledgment, or the end of the dump. When the
  * stream can't be trusted any more (a wrong sequence number or port, a message
  * cut short, lost messages), the socket is closed, and the next request opens
  * another: what is left of an old answer can then never pass for a new one.
@@ -85,7 +85,7 @@ int kvp_nl_open(struct kvp_nl *nl, struct kvp_reply *reply);
 void kvp_nl_close(struct kvp_nl *nl);
 
 /*
- * Send and wait for the acknowledgement. With `answer`, exactly one message
+ * Send and wait for the acknowledgment. With `answer`, exactly one message
  * must come before it; what `answer` returns other than 0 fails the request.
  */
 int kvp_nl_request(struct kvp_nl *nl, struct kvp_request *request,

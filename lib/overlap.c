@@ -67,8 +67,10 @@ static int canvas_init(struct canvas *canvas, const struct kvp_buffer *buffers, 
 		canvas_free(canvas);
 		return -ENOMEM;
 	}
-	for (i = 0; i < canvas->leaves * 2; i++)
-		canvas->whole[i] = canvas->last[i] = KVP_NONE;
+	for (i = 0; i < canvas->leaves * 2; i++) {
+		canvas->whole[i] = KVP_NONE;
+		canvas->last[i] = KVP_NONE;
+	}
 	return 0;
 }
 

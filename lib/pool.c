@@ -89,7 +89,8 @@ static int identify(struct kvp_pool *pool, struct kvp_error *error)
 		err = -errno;
 		if (err == -ENOTTY)
 			return kvp_fail(error, -EINVAL, KVP_PHASE_REQUEST, KVP_NONE, NULL,
-					"give a descriptor of a pool", "the descriptor is no pool's");
+					"give a descriptor of a pool",
+					"the descriptor is no pool's");
 		return kvp_fail(error, err, KVP_PHASE_REQUEST, KVP_NONE, NULL, NULL,
 				"ask what pool the descriptor is of");
 	}
@@ -222,7 +223,8 @@ static int map_failed(const struct kvp_pool *pool, int err, struct kvp_error *er
 	const char *advice = NULL;
 
 	if (err == -ENOMEM)
-		advice = "look at the limits of address space (ulimit -v) and of mappings (vm.max_map_count)";
+		advice = "look at the limits of address space (ulimit -v) and of mappings "
+			 "(vm.max_map_count)";
 	else if (err == -ENODEV)
 		advice = "the pool was destroyed: create another";
 	return kvp_fail(error, err, KVP_PHASE_REQUEST, KVP_NONE, NULL, advice,

@@ -51,7 +51,10 @@ static int read_boot_id(uint8_t boot_id[16])
 			continue;
 		if (digit < 0 || digits == 32)
 			return -EPROTO;
-		boot_id[digits / 2] = (uint8_t)(digits % 2 ? boot_id[digits / 2] << 4 | digit : digit);
+		if (digits % 2)
+			boot_id[digits / 2] |= (uint8_t)digit;
+		else
+			boot_id[digits / 2] = (uint8_t)(digit << 4);
 		digits++;
 	}
 	return digits == 32 ? 0 : -EPROTO;

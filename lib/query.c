@@ -42,8 +42,8 @@ KVP_EXPORT int kvp_pool_find_name(struct kvp_ctx *ctx, const char *name,
 
 	if (!kvp_name_valid(name))
 		return kvp_fail(error, -EINVAL, KVP_PHASE_REQUEST, KVP_NONE, NULL,
-				"a name is 1 to 63 of A-Z a-z 0-9 _ -", "no pool can have the name '%.80s'",
-				name);
+				"a name is 1 to 63 of A-Z a-z 0-9 _ -",
+				"no pool can have the name '%.80s'", name);
 	kvp_ask_start(ctx, &request, KVPOOL_CMD_POOL_GET);
 	kvp_request_text(&request, KVPOOL_A_POOL_NAME, name);
 	err = kvp_ask(ctx, &request, kvp_info_parse, &found, &reply);
@@ -94,8 +94,10 @@ KVP_EXPORT int kvp_pool_each(struct kvp_ctx *ctx,
 static int take_run(const struct nlmsghdr *message, void *item)
 {
 	static const struct kvp_field fields[] = {
-		{ KVPOOL_A_POOL_FIRST_BLOCK, KVP_FIELD_U32, false, offsetof(struct pin_run, first) },
-		{ KVPOOL_A_POOL_BLOCK_COUNT, KVP_FIELD_U32, false, offsetof(struct pin_run, count) },
+		{ KVPOOL_A_POOL_FIRST_BLOCK, KVP_FIELD_U32, false,
+		  offsetof(struct pin_run, first) },
+		{ KVPOOL_A_POOL_BLOCK_COUNT, KVP_FIELD_U32, false,
+		  offsetof(struct pin_run, count) },
 	};
 
 	return kvp_fields_parse(message, fields, MNL_ARRAY_SIZE(fields), item);
@@ -118,8 +120,8 @@ KVP_EXPORT int kvp_pool_pins(struct kvp_ctx *ctx, uint32_t id, uint64_t generati
 	err = kvp_ask_dump(ctx, &request, &dump, &reply);
 	if (err)
 		kvp_ask_fail(error, err, &reply, NULL,
-			     "list the pinned blocks of pool %" PRIu32 " of generation %" PRIu64, id,
-			     generation);
+			     "list the pinned blocks of pool %" PRIu32 " of generation %" PRIu64,
+			     id, generation);
 	run = (const struct pin_run *)(const void *)dump.items;
 	for (i = 0; i < dump.count && !err; i++)
 		err = each(run[i].first, run[i].count, arg);

@@ -25,7 +25,7 @@ int kvp_recovery_open(const struct kvp_recovery *recovery, const char *name, int
 		err = -errno;
 	else if (!S_ISREG(st.st_mode))
 		err = -EINVAL;
-	else if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))
+	else if (st.st_uid != geteuid() || st.st_mode & (0022))
 		err = -EPERM;
 	if (!err)
 		return fd;

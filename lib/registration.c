@@ -91,7 +91,8 @@ void kvp_registration_compact(struct kvp_registration *registration)
 		registration->entries[kept] = registration->entries[i];
 		kvp_record_compact(record, i, kept++);
 	}
-	registration->count = record->count = kept;
+	registration->count = kept;
+	record->count = kept;
 }
 
 void kvp_registration_publish(struct kvp_registration *registration)

@@ -135,9 +135,8 @@ int kvp_resolve_some(struct kvp_ctx *ctx, uint64_t addr, uint64_t length,
 	if (ioctl(ctx->control, KVPOOL_IOC_RESOLVE, &request)) {
 		err = -errno;
 		return kvp_fail(error, err, KVP_PHASE_REQUEST, KVP_NONE, NULL,
-				err == -ENOTTY ?
-				"check the control path of the context, and the release of the module" :
-				NULL, "resolve %" PRIu64 " bytes at 0x%" PRIx64, length, addr);
+				err == -ENOTTY ? "check the control path of the context, "
+				"and the release of the module" : NULL, "resolve %" PRIu64 " bytes at 0x%" PRIx64, length, addr);
 	}
 	/* These the kernel gives back; the check must not rest on it. */
 	request.addr = addr;
@@ -184,8 +183,9 @@ KVP_EXPORT int kvp_resolve(struct kvp_ctx *ctx, const void *addr, uint64_t lengt
 		return kvp_fail(error, -EINVAL, KVP_PHASE_REQUEST, KVP_NONE, NULL, NULL,
 				"resolve 0 bytes at 0x%" PRIx64, start);
 	if (length > UINT64_MAX - start)
-		return kvp_fail(error, -EINVAL, KVP_PHASE_REQUEST, KVP_NONE, NULL, "check the length",
-				"%" PRIu64 " bytes at 0x%" PRIx64 " wrap", length, start);
+		return kvp_fail(error, -EINVAL, KVP_PHASE_REQUEST, KVP_NONE, NULL,
+				"check the length", "%" PRIu64 " bytes at 0x%" PRIx64 " wrap",
+				length, start);
 	err = walk_range(ctx, start, length, &walk, error);
 	kvp_procmaps_end(&walk.maps);
 	return err;

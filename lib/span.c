@@ -112,14 +112,15 @@ static int import(struct kvp_pool *pool, const struct kvp_span *span, enum kvp_a
 	if (strcmp(pool->domain, span->domain))
 		return kvp_fail(error, -EXDEV, KVP_PHASE_REQUEST, KVP_NONE, NULL,
 				"the span was changed on its way: ask its sender for it again",
-				"pool %" PRIu32 " of generation %" PRIu64 " is of domain %s, not %s",
-				span->id, span->generation, pool->domain, span->domain);
+				"pool %" PRIu32 " of generation %" PRIu64
+				" is of domain %s, not %s", span->id, span->generation,
+				pool->domain, span->domain);
 	if (span->offset > pool->length || span->length > pool->length - span->offset)
 		return kvp_fail(error, -ERANGE, KVP_PHASE_REQUEST, KVP_NONE, NULL,
 				"the span was changed on its way: ask its sender for it again",
-				"%" PRIu64 " bytes at offset %" PRIu64 " are not within pool %" PRIu32
-				" of %" PRIu64 " bytes", span->length, span->offset, span->id,
-				pool->length);
+				"%" PRIu64 " bytes at offset %" PRIu64 " are not within pool %"
+				PRIu32 " of %" PRIu64 " bytes", span->length, span->offset,
+				span->id, pool->length);
 	err = kvp_pool_map(pool, access, &base, error);
 	if (err)
 		return ended(err, span, error);
@@ -137,9 +138,10 @@ KVP_EXPORT int kvp_span_import(struct kvp_ctx *ctx, const struct kvp_span *span,
 	if (!span_valid(span))
 		return kvp_fail(error, -EINVAL, KVP_PHASE_REQUEST, KVP_NONE, NULL,
 				"make spans with kvp_span_export() or kvp_span_parse()",
-				"the span is not valid: domain '%.63s', pool %" PRIu32 ", generation %"
-				PRIu64 ", offset %" PRIu64 ", length %" PRIu64, span->domain,
-				span->id, span->generation, span->offset, span->length);
+				"the span is not valid: domain '%.63s', pool %" PRIu32
+				", generation %" PRIu64 ", offset %" PRIu64 ", length %" PRIu64,
+				span->domain, span->id, span->generation, span->offset,
+				span->length);
 	pool = kvp_pool_new(ctx);
 	if (!pool)
 		return kvp_no_memory(error, KVP_PHASE_REQUEST);

@@ -35,7 +35,8 @@ static int check_registrars(struct kvp_registrar *const *registrars, uint32_t co
 		if (j < i)
 			return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL,
 					"give each registrar once",
-					"registrars %" PRIu32 " and %" PRIu32 " are the same", j, i);
+					"registrars %" PRIu32 " and %" PRIu32 " are the same", j,
+					i);
 	}
 	return 0;
 }

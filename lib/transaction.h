@@ -160,7 +160,8 @@ struct kvp_call {
 	int *results;		/* what became of each, as its function returns it */
 	int code;		/* what the function returned for all of them */
 	bool made;		/* false: no function was called */
-	bool late;		/* this call, or when not made an earlier one, passed the time limit */
+	/* This call, or when not made an earlier one, passed the time limit. */
+	bool late;
 };
 
 /* Arrays for `count` chunks; kvp_call_free() frees them. -ENOMEM. */
@@ -238,7 +239,8 @@ enum kvp_step kvp_record_get(const struct kvp_record *record, uint32_t n);
  * returned. A failure means that the step is known only to this process: an
  * intent must then not be carried out, an undo must.
  */
-int kvp_record_step(struct kvp_registration *registration, uint32_t n, enum kvp_step step, int code);
+int kvp_record_step(struct kvp_registration *registration, uint32_t n, enum kvp_step step,
+		    int code);
 /* Entry `from` is now entry `to`. */
 void kvp_record_compact(struct kvp_record *record, uint32_t from, uint32_t to);
 

@@ -80,9 +80,10 @@ static int verify(const struct kvp_pool_info *info, void *arg)
 	if (!what)
 		return 0;
 	return kvp_fail(verify->error, -EUCLEAN, KVP_PHASE_CHECK, KVP_NONE, NULL,
-			"another context of the process, or kvpoolctl set, may have changed the state",
-			"pool %s (id %" PRIu32 ", generation %" PRIu64 ") is %s, but %s", info->name,
-			info->id, info->generation,
+			"another context of the process, or kvpoolctl set, may have changed the "
+			"state",
+			"pool %s (id %" PRIu32 ", generation %" PRIu64 ") is %s, but %s",
+			info->name, info->id, info->generation,
 			kvp_registration_state_name(info->registration), what);
 }
 

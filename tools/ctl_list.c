@@ -76,8 +76,8 @@ static int run(struct ctl *ctl, int argc, char **argv)
 			break;
 		case OPT_STATE:
 			if (!is_state(optarg))
-				return ctl_usage(ctl, "--state %s: a state is live, orphan or dying",
-						 optarg);
+				return ctl_usage(ctl, "--state %s: a state is live, orphan or "
+						 "dying", optarg);
 			filter.state = optarg;
 			break;
 		default:

@@ -131,7 +131,8 @@ static int watch_events(struct watch *watch)
 		if (poll(fds, 2, watch->more ? 0 : -1) < 0) {
 			if (errno == EINTR)
 				continue;
-			return ctl_fail_errno(watch->ctl, -errno, NULL, "waiting for events failed");
+			return ctl_fail_errno(watch->ctl, -errno, NULL,
+					      "waiting for events failed");
 		}
 		if (fds[0].revents)
 			return CTL_OK;
@@ -191,7 +192,8 @@ static int run(struct ctl *ctl, int argc, char **argv)
 			if (why)
 				return ctl_usage(ctl, "--count %s: %s", optarg, why);
 			if (!count)
-				return ctl_usage(ctl, "--count 0: no event to wait for; give at least 1");
+				return ctl_usage(ctl,
+						 "--count 0: no event to wait for; give at least 1");
 			break;
 		case OPT_LIST:
 			list = true;

@@ -11,8 +11,10 @@
 #include "format_journal.h"
 #include "parse.h"
 
-enum { OPT_DRY_RUN = OPT_COMMAND, OPT_DIR, OPT_STORE, OPT_STORE_CONFIG, OPT_STORE_NAME,
-       OPT_TIME_LIMIT };
+enum {
+	OPT_DRY_RUN = OPT_COMMAND, OPT_DIR, OPT_STORE, OPT_STORE_CONFIG, OPT_STORE_NAME,
+	OPT_TIME_LIMIT,
+};
 
 #define STORES 16
 
@@ -56,7 +58,8 @@ static int print_report(const struct ctl *ctl, const struct kvp_recovery_report 
 		failed = json_object_object_add(object, kvp_recovery_action_name(action),
 						json_object_new_int64(report->count[action]));
 	if (!failed)
-		failed = json_object_object_add(object, "dry-run", json_object_new_boolean(dry_run));
+		failed = json_object_object_add(object, "dry-run",
+						json_object_new_boolean(dry_run));
 	if (!failed)
 		text = json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN);
 	if (text)
@@ -149,7 +152,8 @@ static int run(struct ctl *ctl, int argc, char **argv)
 		case OPT_STORE_CONFIG:
 		case OPT_STORE_NAME:
 			if (!store)
-				return ctl_usage(ctl, "--store-config and --store-name follow their --store");
+				return ctl_usage(ctl, "--store-config and --store-name follow "
+						 "their --store");
 			*(c == OPT_STORE_CONFIG ? &store->config : &store->name) = optarg;
 			break;
 		case OPT_TIME_LIMIT:

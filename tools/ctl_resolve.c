@@ -46,7 +46,8 @@ static int resolve_span(const struct ctl *ctl, const char *text)
 
 	if (kvp_span_parse(text, &span))
 		return ctl_usage(ctl, "'%s' is not a span, which is "
-				 "kvpool:DOMAIN:ID:GENERATION:OFFSET:LENGTH, the numbers decimal", text);
+				 "kvpool:DOMAIN:ID:GENERATION:OFFSET:LENGTH, the numbers decimal",
+				 text);
 	ctx = ctl_open(ctl, true);
 	if (!ctx)
 		return CTL_FAILED;

@@ -93,7 +93,8 @@ const char *parse_size(const char *text, uint64_t *bytes)
 	if (why)
 		return why;
 	if (*text == '.' || *text == ',')
-		return "fractions are not taken; use the next smaller suffix, such as 1536M for 1.5G";
+		return "fractions are not taken; use the next smaller suffix, such as 1536M for "
+		       "1.5G";
 	if (*text) {
 		/* 0x20 makes the letter lower case in ASCII, and the table is upper case. */
 		suffix = strchr(suffixes, *text & ~0x20);
@@ -255,7 +256,8 @@ const char *parse_range(const char *text, const char *length_text, uint64_t *add
 		if (end < start)
 			return "END lies before START";
 		if (end == start)
-			return "the range is empty, since END is START; END is the first byte behind it";
+			return "the range is empty, since END is START; END is the first byte "
+			       "behind it";
 		*addr = start;
 		*length = end - start;
 		return NULL;

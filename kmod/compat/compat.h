@@ -49,10 +49,11 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flag
 #endif
 
 /*
- * Formatted extack came with 6.2: this can go with 6.1, and extack.c too. Before, the message must be storage that
- * outlives the request: netlink copies it into the answer right after the
- * request's function returned. A ring is enough for that, and a reader that
- * is overtaken by a full round sees another message, never unterminated text.
+ * Formatted extack came with 6.2: this can go with 6.1, and extack.c too.
+ * Before, the message must be storage that outlives the request: netlink copies
+ * it into the answer right after the request's function returned. A ring is
+ * enough for that, and a reader that is overtaken by a full round sees another
+ * message, never unterminated text.
  */
 #ifndef NL_SET_ERR_MSG_FMT
 char *kvpool_extack_slot(void);

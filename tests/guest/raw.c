@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "raw.h"
 
-/* What the acknowledgement may carry: NLMSGERR_ATTR_MSG. */
+/* What the acknowledgment may carry: NLMSGERR_ATTR_MSG. */
 #define ATTR_MSG 1
 
 static int take_attribute(const struct nlattr *attribute, void *arg)
@@ -39,7 +39,7 @@ static void take_answer(struct raw *raw, const struct nlmsghdr *message)
 		       raw->attrs);
 }
 
-/* Reads until an acknowledgement or the end of a dump. */
+/* Reads until an acknowledgment or the end of a dump. */
 static int receive(struct raw *raw, void (*each)(struct raw *raw, void *arg), void *arg, bool *torn)
 {
 	int count = 0;

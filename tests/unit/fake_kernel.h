@@ -101,7 +101,7 @@ void fake_put_u64(uint16_t type, uint64_t value);
 void fake_put_text(uint16_t type, const char *text);
 void fake_nest(uint16_t type);
 void fake_nest_end(void);
-/* Acknowledgement; `err` as the kernel has it, negative. `text` may be NULL. */
+/* Acknowledgment; `err` as the kernel has it, negative. `text` may be NULL. */
 void fake_ack(int err, const char *text);
 /* The same, and the extack points at an attribute of the request, or misses one. */
 void fake_ack_at(int err, const char *text, uint16_t type);

@@ -114,7 +114,7 @@ static void test_no_socket(void **state)
 	assert_open_fails(-ENOBUFS, "can't be sent", NULL);
 }
 
-/* Extended acknowledgements only make errors clearer. */
+/* Extended acknowledgments only make errors clearer. */
 static void test_no_extack(void **state)
 {
 	struct kvp_ctx *ctx;

@@ -195,7 +195,7 @@ static void test_monitor_open_fails(void **state)
 	fake_ack(0, NULL);
 	assert_monitor_fails(-EPROTO, "no multicast group 'pools'");
 
-	/* The first two options are those of extended acknowledgements. */
+	/* The first two options are those of extended acknowledgments. */
 	fake_family(1);
 	fake_fail(FAKE_SETSOCKOPT, 2, EPERM);
 	assert_monitor_fails(-EPERM, "can't be joined");

@@ -203,7 +203,7 @@ static void test_broken_ack(void **state)
 	fake_ack(0, NULL);
 	fake_last()->nlmsg_len -= 4;
 	fake_cut(4);
-	assert_breaks(ctx, -EPROTO, "acknowledgement is cut short");
+	assert_breaks(ctx, -EPROTO, "acknowledgment is cut short");
 	fake_find(12, 0);
 	fake_ack(1, NULL);
 	assert_breaks(ctx, -EPROTO, "holds no errno");
