@@ -138,8 +138,8 @@ static void ten_thousand_buffers(void **state)
 static void no_memory(void **state)
 {
 	const struct kvp_buffer buffer = buffer_at(FAKE_BASE, 4096);
+	unsigned int n, without = 0;
 	struct kvp_error error;
-	unsigned int n;
 
 	(void)state;
 	fake_world_pool(1, FAKE_BASE, 64 * MIB);
@@ -151,12 +151,18 @@ static void no_memory(void **state)
 		err = kvp_check(fake_world_ctx(), "kv", &buffer, 1, NULL, &error);
 		if (!fake_alloc_failed())
 			break;
+		if (!err) {
+			without++;
+			continue;
+		}
 		assert_int_equal(err, -ENOMEM);
 		assert_int_equal(error.err, -ENOMEM);
 		assert_contains(error.message, "no memory to check 1 buffers");
 	}
 	fake_fail_alloc(0);
-	assert_int_equal(n, 5);
+	assert_int_equal(n, 7);
+	/* The snapshot's order and its segments: it asks for each buffer then. */
+	assert_int_equal(without, 2);
 }
 
 int main(void)

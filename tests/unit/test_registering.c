@@ -138,6 +138,8 @@ static void nothing_is_told_of_foreign_memory(void **state)
 	struct kvp_list *list = list_of_one();
 
 	(void)state;
+	/* With all others, and by itself to say what it is. */
+	fake_ioctl_resolve(&range);
 	fake_ioctl_resolve(&range);
 	assert_int_equal(kvp_register(ctx, "elsewhere", list, &registrar, 1, NULL, &registration,
 				      NULL), -EXDEV);
