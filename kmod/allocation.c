@@ -51,7 +51,7 @@ struct helper {
  * struct allocation - what the creator and its helpers share
  * @blocks: what is filled
  * @node: where helpers look first
- * @nodes: where they may look
+ * @nodes: where they may look, all with memory
  * @flags: of the helpers' allocations
  * @memcg: the creator's memory cgroup, NULL when there are none
  * @claimed: blocks that are there or that somebody is about to allocate
@@ -157,7 +157,7 @@ static void help(struct work_struct *work)
  */
 static bool find_nodes(struct allocation *allocation, u32 node)
 {
-	allocation->nodes = cpuset_current_mems_allowed;
+	nodes_and(allocation->nodes, cpuset_current_mems_allowed, node_states[N_MEMORY]);
 	allocation->node = node == KVPOOL_NO_NODE ? numa_mem_id() : node;
 #ifdef CONFIG_NUMA
 	/* A node that is asked for comes before the policy. */
