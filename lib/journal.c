@@ -128,7 +128,8 @@ int kvp_log_cut(struct kvp_log *log, uint64_t at)
 {
 	if (ftruncate(log->fd, (off_t)at))
 		return -errno;
-	log->offset = log->end = at;
+	log->offset = at;
+	log->end = at;
 	return 0;
 }
 

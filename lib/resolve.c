@@ -136,7 +136,8 @@ int kvp_resolve_some(struct kvp_ctx *ctx, uint64_t addr, uint64_t length,
 		err = -errno;
 		return kvp_fail(error, err, KVP_PHASE_REQUEST, KVP_NONE, NULL,
 				err == -ENOTTY ? "check the control path of the context, "
-				"and the release of the module" : NULL, "resolve %" PRIu64 " bytes at 0x%" PRIx64, length, addr);
+				"and the release of the module" : NULL,
+				"resolve %" PRIu64 " bytes at 0x%" PRIx64, length, addr);
 	}
 	/* These the kernel gives back; the check must not rest on it. */
 	request.addr = addr;

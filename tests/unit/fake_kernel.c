@@ -309,6 +309,16 @@ int __wrap_mprotect(void *addr, size_t length, int protection)
 	return __real_mprotect(addr, length, protection);
 }
 
+pid_t fake_fork(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid)
+		setenv("CMOCKA_TEST_ABORT", "1", 1);
+	return pid;
+}
+
 static unsigned int kill_countdown;
 static bool kill_torn;
 

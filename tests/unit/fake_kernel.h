@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <cmocka.h>
 
@@ -39,6 +40,12 @@ enum fake_call {
 
 /* The call after the next `skip` calls of that kind fails with `err`. A short write takes half. */
 void fake_fail(enum fake_call call, unsigned int skip, int err);
+/*
+ * fork() for a test: an assertion that fails in the child aborts it. Otherwise it
+ * would jump back into the child's copy of the test runner, and run the tests that
+ * are left a second time.
+ */
+pid_t fake_fork(void);
 /* SIGKILL this process in its n-th pwrite(), after all of it or (torn) half; 0: never. */
 void fake_kill(unsigned int n, bool torn);
 /* Journals are in a file system of memory, where they are mapped; fake_setup() says they aren't. */

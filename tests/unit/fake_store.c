@@ -151,7 +151,7 @@ static _Noreturn void live(enum fake_end end, bool created, int ready)
 
 bool fake_store_process(enum fake_end end, bool created, unsigned int n, bool torn)
 {
-	pid_t pid = fork();
+	pid_t pid = fake_fork();
 	int status;
 
 	if (!pid) {
@@ -173,7 +173,7 @@ pid_t fake_store_waiting(void)
 	pid_t pid;
 
 	assert_int_equal(pipe(pipes), 0);
-	pid = fork();
+	pid = fake_fork();
 	if (!pid)
 		live(FAKE_EXIT, false, pipes[1]);
 	close(pipes[1]);

@@ -381,7 +381,7 @@ static void after_a_fork(void **state)
 
 	(void)state;
 	assert_int_equal(do_register(NULL), 0);
-	pid = fork();
+	pid = fake_fork();
 	if (!pid) {
 		struct kvp_registration *other;
 

@@ -80,9 +80,9 @@ static void test_death(void **state)
 		for (;;)
 			pause();
 	}
+	close(pipes[1]);
 	assert_int_equal(read(pipes[0], &child, sizeof(child)), sizeof(child));
 	close(pipes[0]);
-	close(pipes[1]);
 	assert_int_equal(kvp_process_self(&self), 0);
 	assert_int_equal(kvp_process_look(&child, &self), KVP_LIVENESS_ALIVE);
 	kill(pid, SIGKILL);

@@ -69,13 +69,14 @@ static void killed_recoveries(void **state)
 	for (n = 1; status; n++) {
 		fake_store_process(FAKE_EXIT, false, 0, false);
 		assert_int_equal(fake_store_held(), STORE_BUFFERS);
-		pid = fork();
+		pid = fake_fork();
 		if (!pid) {
 			fake_kill(n, n % 2);
 			fake_store_recover(false);
 			_exit(0);
 		}
 		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(!status || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
 		fake_store_recover(false);
 		assert_int_equal(fake_store_held(), 0);
 		assert_int_equal(fake_journal_files(), 0);
