@@ -228,6 +228,7 @@ static void run_rank(int line, uint32_t number)
 	else
 		entries_are_of(&rank.draft);
 	entries_are_of(&rank.target);
+	RETURNS(0, kvp_verify(rank.ctx, &error));
 	report.generations[0] = kvp_pool_generation(rank.target.pool);
 	report.generations[1] = kvp_pool_generation(rank.draft.pool);
 	PUT(line, report);

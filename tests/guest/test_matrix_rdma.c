@@ -151,6 +151,7 @@ static void serve(int line)
 			rank_close(&rank);
 			return;
 		}
+		RETURNS(0, kvp_verify(rank.ctx, &error));
 		tell(line);
 	}
 }
