@@ -33,6 +33,7 @@ GUEST_BIN := $(GUEST_SRC:tests/guest/%.c=$(BUILD)/guest/%)
 GUEST_SUPPORT := $(filter-out $(GUEST_SRC),$(wildcard tests/guest/*.c))
 BENCH_SRC := $(wildcard tests/bench/bench_*.c)
 BENCH_BIN := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
+GUEST_STORE := $(BUILD)/guest/store $(BUILD)/guest/store.so $(BUILD)/guest/store_batch.so
 DEMO_SUPPORT := $(wildcard examples/lib*.c)
 DEMO_SRC := $(filter-out $(DEMO_SUPPORT),$(wildcard examples/*.c))
 DEMO_BIN := $(DEMO_SRC:examples/%.c=$(BUILD)/examples/%)
@@ -86,10 +87,26 @@ $(TOOL): $(TOOL_OBJ) $(SO) $(BUILD)/libkvpool.so
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(TOOL_OBJ) -L$(BUILD) -lkvpool -ljson-c
 
 # Programs that run in the guest, and the demo's.
-$(BUILD)/guest/%: tests/guest/%.c $(GUEST_SUPPORT) $(wildcard tests/guest/*.h) $(SO) $(BUILD)/libkvpool.so
+$(BUILD)/guest/%: tests/guest/%.c $(GUEST_SUPPORT) $(wildcard tests/guest/*.h tests/guest/store/*.h) \
+		$(SO) $(BUILD)/libkvpool.so
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -pthread -Ilib -Iuapi -o $@ $< $(GUEST_SUPPORT) \
-		-L$(BUILD) -lkvpool -libverbs -lmnl
+		$(GUEST_LIB) -libverbs -lmnl -lz
+GUEST_LIB = -L$(BUILD) -lkvpool
+# Dies with records of the journal: what writes them has to be at hand.
+$(BUILD)/guest/test_matrix_death: GUEST_LIB = -Wl,--wrap=kvp_log_append $(BUILD)/libkvpool.a
+$(BUILD)/guest/test_matrix_death: $(BUILD)/libkvpool.a
+
+# The store of the tests: a process of its own, and what is loaded to reach it.
+$(BUILD)/guest/store: tests/guest/store/server.c tests/guest/store/protocol.h $(SO) $(BUILD)/libkvpool.so
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -Ilib -o $@ $< -L$(BUILD) -lkvpool
+
+$(BUILD)/guest/store.so $(BUILD)/guest/store_batch.so: tests/guest/store/plugin.c \
+		tests/guest/store/protocol.h lib/kvpool.h lib/kvpool_store.h
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -fPIC -shared \
+		$(if $(findstring batch,$@),-DSTORE_BATCH) -Ilib -o $@ $<
 
 $(BUILD)/examples/%: examples/%.c $(DEMO_SUPPORT) $(wildcard examples/*.h) $(SO) $(BUILD)/libkvpool.so
 	@mkdir -p $(@D)
@@ -102,7 +119,7 @@ $(BUILD)/bench/%: tests/bench/%.c tests/bench/bench.c $(GUEST_SUPPORT) \
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -pthread -Ilib -Iuapi -o $@ $< \
 		tests/bench/bench.c $(GUEST_SUPPORT) -L$(BUILD) -lkvpool -libverbs -lmnl
 
-guest-tests: $(GUEST_BIN) $(BENCH_BIN) examples
+guest-tests: $(GUEST_BIN) $(GUEST_STORE) $(BENCH_BIN) examples
 examples: $(DEMO_BIN)
 
 # Unit tests: the library and the tool with sanitizers, the kernel and verbs
@@ -204,7 +221,7 @@ install-guest: module guest-module install guest-tests
 	install -d $(addprefix $(DESTDIR)/usr/lib/kvpool/,tests bench examples)
 	install -m 755 $(BENCH_BIN) $(DESTDIR)/usr/lib/kvpool/bench/
 	install -m 644 $(GUEST_KBUILD_DIR)/fail_call.ko $(DESTDIR)/usr/lib/kvpool/tests/
-	install -m 755 $(GUEST_BIN) $(wildcard tests/guest/*.sh) tests/guest/run-all $(DESTDIR)/usr/lib/kvpool/tests/
+	install -m 755 $(GUEST_BIN) $(GUEST_STORE) $(wildcard tests/guest/*.sh) tests/guest/run-all $(DESTDIR)/usr/lib/kvpool/tests/
 	install -m 755 $(DEMO_BIN) $(wildcard examples/*.sh) $(DESTDIR)/usr/lib/kvpool/examples/
 
 clean:

@@ -140,18 +140,25 @@ static int next(struct kvp_journal *journal, const unsigned char *bytes, size_t 
 	return 0;
 }
 
-/* Whether space is next that was reserved for records. Half of one may be in it. */
+/*
+ * Whether space is next that was reserved for records. Half of one may be in it;
+ * what is longer than any record is not what a death leaves.
+ */
 static bool reserved(struct kvp_journal *journal, const unsigned char *bytes, size_t left)
 {
-	const size_t first = sizeof(uint64_t);
-	size_t i;
+	size_t first, end = left;
 
-	for (i = 0; i < left && !bytes[i]; i++)
+	for (first = 0; first < left && !bytes[first]; first++)
 		;
-	if (!journal->info.records || (i < left && i < first))
+	if (!journal->info.records || (first < left && first < sizeof(uint64_t)))
 		return false;
-	if (i < left)
-		stop(journal, KVP_JOURNAL_TORN, "%zu bytes in, a record without its beginning", i);
+	if (first == left)
+		return true;
+	while (!bytes[end - 1])
+		end--;
+	if (end > sizeof(union kvp_journal_any_record))
+		return false;
+	stop(journal, KVP_JOURNAL_TORN, "%zu bytes in, a record without its beginning", first);
 	return true;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "guest.h"
 
+#include <dirent.h>
 #include <grp.h>
 #include <infiniband/verbs.h>
 #include <setjmp.h>
@@ -47,6 +48,47 @@ void case_skip(const char *format, ...)
 	case_end(CASE_SKIPPED, text);
 }
 
+/* What dead processes of a user left, by their journals; none without the module. */
+static void recover_user(uid_t uid, gid_t gid)
+{
+	const pid_t pid = fork();
+	struct kvp_ctx *ctx;
+
+	if (pid) {
+		waitpid(pid, NULL, 0);
+		return;
+	}
+	if (uid)
+		become(uid, gid);
+	if (!kvp_open(NULL, &ctx, NULL)) {
+		kvp_recover(ctx, NULL, NULL, NULL);
+		kvp_close(ctx);
+	}
+	_exit(0);
+}
+
+/*
+ * A case may end without closing anything, as a process may that dies. Its journals
+ * are ended like those of any other; one that can't be shows in state.sh.
+ */
+static void recover_all(void)
+{
+	const struct group *group = getgrnam("kvpool");
+	struct dirent **users;
+	const int count = scandir("/run/user", &users, NULL, NULL);
+
+	recover_user(0, 0);
+	for (int i = 0; i < count; i++) {
+		const uid_t uid = (uid_t)atoi(users[i]->d_name);
+
+		if (uid && group)
+			recover_user(uid, group->gr_gid);
+		free(users[i]);
+	}
+	if (count >= 0)
+		free(users);
+}
+
 void run_case(const char *name, void (*run)(void))
 {
 	char reason[1000] = "";
@@ -56,6 +98,8 @@ void run_case(const char *name, void (*run)(void))
 	pid_t pid;
 
 	fflush(stdout);
+	/* Partners that outlive the case become this process's children, and are waited for. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (pipe2(ends, O_CLOEXEC))
 		abort();
 	pid = fork();
@@ -76,6 +120,9 @@ void run_case(const char *name, void (*run)(void))
 	while (waitpid(pid, &status, 0) < 0)
 		;
 	kill(-pid, SIGKILL);
+	while (waitpid(-pid, NULL, 0) > 0)
+		;
+	recover_all();
 	while (length < sizeof(reason) - 1 &&
 	       (got = read(ends[0], reason + length, sizeof(reason) - 1 - length)) > 0)
 		length += (size_t)got;

@@ -6,7 +6,7 @@
 memory_tolerance_kib=8192
 
 state_counts() {
-	local pools='' pinned=0 dir
+	local pools='' pinned=0 dir file
 	for dir in /sys/class/kvpool/*/; do
 		[ "$(basename "$dir")" = control ] && continue
 		[ -e "$dir/id" ] || continue
@@ -26,6 +26,9 @@ state_counts() {
 	# running, they only wait to be collected.
 	echo "left running $(ps -o stat=,comm= --ppid 1 | awk '$1 !~ /^Z/ { print $2 }' | sort | paste -sd' ')"
 	echo "mounts $(grep -c kvpool /proc/mounts)"
+	for file in /run/kvpool/*.journal /run/user/*/kvpool/*.journal; do
+		[ ! -e "$file" ] || echo "journal $file"
+	done
 }
 
 # Free memory in KiB, with what freed pages keep in the lists of processors

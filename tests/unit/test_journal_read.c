@@ -185,6 +185,40 @@ static void every_byte_flipped(void **state)
 	}
 }
 
+/*
+ * The last record without its beginning is what a death leaves; one with others
+ * behind it is not, since none is written behind a half.
+ */
+static void beginning_is_missing(void **state)
+{
+	const struct kvp_journal_record *record;
+	struct kvp_journal *whole_one = parse(sample, sample_size);
+	const uint32_t last = kvp_journal_info(whole_one)->records - 1;
+	uint32_t n;
+
+	(void)state;
+	for (n = 1; n <= last; n++) {
+		struct kvp_journal *journal;
+		const struct kvp_journal_info *info;
+		char beginning[8];
+
+		record = kvp_journal_record(whole_one, n);
+		memcpy(beginning, sample + record->offset, sizeof(beginning));
+		memset(sample + record->offset, 0, sizeof(beginning));
+		journal = parse(sample, sample_size);
+		memcpy(sample + record->offset, beginning, sizeof(beginning));
+		info = kvp_journal_info(journal);
+		assert_int_equal(info->records, n);
+		/* Small ones at the end could be parts of a large one. */
+		if (sample_size - record->offset > sizeof(struct kvp_journal_intent_record))
+			assert_int_equal(info->condition, KVP_JOURNAL_DAMAGED);
+		if (n == last)
+			assert_int_equal(info->condition, KVP_JOURNAL_TORN);
+		kvp_journal_free(journal);
+	}
+	kvp_journal_free(whole_one);
+}
+
 /* Both at once: never more than was written, whatever it is called. */
 static void cut_and_flipped(void **state)
 {
@@ -463,6 +497,7 @@ int main(void)
 		fake_test(whole),
 		fake_test(cut_at_every_byte),
 		fake_test(every_byte_flipped),
+		fake_test(beginning_is_missing),
 		fake_test(cut_and_flipped),
 		fake_test(nonsense),
 		fake_test(gaps_of_a_writer),
