@@ -204,12 +204,15 @@ static int find_store(const struct kvp_load_options *options, void **handle,
 	*handle = dlopen(options->path, RTLD_NOW | RTLD_LOCAL);
 	if (!*handle) {
 		why = dlerror();
-		return fail_load(options, -ENOENT, error, "%s", why ? why : "it can't be loaded");
+		fail_load(options, -ENOENT, error, "%s", why ? why : "it can't be loaded");
+		return -ENOENT;
 	}
 	*store = dlsym(*handle, "kvp_store");
-	if (*store)
-		return check_store(options, *store, error);
-	return fail_load(options, -ENOENT, error, "it exports no kvp_store");
+	if (!*store) {
+		fail_load(options, -ENOENT, error, "it exports no kvp_store");
+		return -ENOENT;
+	}
+	return check_store(options, *store, error);
 }
 
 static struct loaded *loaded_new(const struct kvp_load_options *options, void *handle,

@@ -18,6 +18,7 @@ static int read_text(const char *path, char *text, size_t size)
 	ssize_t got;
 	int err;
 
+	text[0] = '\0';
 	if (fd < 0)
 		return -errno;
 	/* What /proc has here is short, and comes in one piece. */

@@ -158,8 +158,8 @@ static int walk_range(struct kvp_ctx *ctx, uint64_t addr, uint64_t length, struc
 		      struct kvp_error *error)
 {
 	struct kvp_segment segments[KVP_RESOLVE_SOME];
-	uint64_t resolved;
-	uint32_t count;
+	uint64_t resolved = 0;
+	uint32_t count = 0;
 	int err;
 
 	for (; length; addr += resolved, length -= resolved) {

@@ -260,7 +260,7 @@ static int read_maps(const struct ctl *ctl, pid_t pid, uint64_t addr, uint64_t l
 static int resolve_range(const struct ctl *ctl, pid_t pid, uint64_t addr, uint64_t length)
 {
 	struct backing *backings;
-	struct maps maps;
+	struct maps maps = { 0 };
 	int status;
 	size_t i;
 
