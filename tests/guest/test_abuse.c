@@ -363,7 +363,9 @@ static void netlink_attributes(void)
 	/* Attributes of answers, of other requests, and of nobody. */
 	value = 1;
 	for (uint16_t type = KVPOOL_A_POOL_STATE; type < 300; type++)
-		EQUAL(with(raw, type, &value, sizeof(value)), -EINVAL);
+		/* A flag has no value. */
+		EQUAL(with(raw, type, &value, sizeof(value)),
+		      type == KVPOOL_A_POOL_DEFERRED ? -ERANGE : -EINVAL);
 	EQUAL(with(raw, KVPOOL_A_POOL_ID, &value, sizeof(value)), -EINVAL);
 	EQUAL(with(raw, KVPOOL_A_POOL_MODE, (uint32_t[]){ 0667 }, 4), -ERANGE);
 	EQUAL(with(raw, KVPOOL_A_POOL_MODE, (uint32_t[]){ 0111 }, 4), -EINVAL);

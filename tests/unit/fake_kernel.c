@@ -26,6 +26,8 @@ int __real_munmap(void *addr, size_t length);
 ssize_t __real_pwrite(int fd, const void *data, size_t size, off_t offset);
 int __real_fallocate(int fd, int mode, off_t offset, off_t length);
 int __real_ftruncate(int fd, off_t length);
+int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *end);
 int __real_fstatfs(int fd, struct statfs *fs);
 int __real_kvp_log_append(struct kvp_log *log, union kvp_journal_any_record *record,
 			  enum kvp_journal_type type);
@@ -59,6 +61,32 @@ static unsigned int open_descriptors(void)
 	return count;
 }
 
+static atomic_bool *hung;
+
+void fake_hang(atomic_bool *flag)
+{
+	hung = flag;
+}
+
+/* Patience ends when the call hangs, not when a busy machine is slow. */
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *end)
+{
+	struct timespec soon;
+	int ret = ETIMEDOUT;
+
+	if (!hung)
+		return __real_pthread_cond_timedwait(cond, mutex, end);
+	while (ret == ETIMEDOUT && !atomic_load(hung)) {
+		clock_gettime(CLOCK_MONOTONIC, &soon);
+		soon.tv_nsec += 1000000;
+		soon.tv_sec += soon.tv_nsec / 1000000000;
+		soon.tv_nsec %= 1000000000;
+		ret = __real_pthread_cond_timedwait(cond, mutex, &soon);
+	}
+	return ret;
+}
+
 static bool tmpfs;
 
 void fake_tmpfs(bool on)
@@ -74,6 +102,7 @@ int fake_setup(void **state)
 	fake.alloc_countdown = 0;
 	fake.alloc_failed = false;
 	fake_tmpfs(false);
+	fake_hang(NULL);
 	fake.trouble[0] = '\0';
 	fake.sockets = 0;
 	fake.mappings = 0;

@@ -14,6 +14,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -50,6 +51,11 @@ pid_t fake_fork(void);
 void fake_kill(unsigned int n, bool torn);
 /* Journals are in a file system of memory, where they are mapped; fake_setup() says they aren't. */
 void fake_tmpfs(bool on);
+/*
+ * Time limits of registrars pass when *flag is set, and never before; NULL, and after
+ * fake_setup(): they pass with time.
+ */
+void fake_hang(atomic_bool *flag);
 /* Whether it came to that. */
 bool fake_failed(enum fake_call call);
 /* The n-th allocation of the library from now on fails; 0: none. */

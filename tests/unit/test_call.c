@@ -31,6 +31,8 @@ static struct {
 	sem_t go;
 } store;
 
+static atomic_bool hung;	/* it waits */
+
 static struct kvp_registrar *registrar;
 static struct kvp_list *list;
 static struct kvp_registration *registration;
@@ -53,8 +55,10 @@ static struct call *log_call(bool undo, uint32_t device, const struct kvp_chunk 
 	call->count = count;
 	for (i = 0; i < count; i++)
 		call->offset[i] = number(&chunks[i]);
-	if (store.hang == store.count)
+	if (store.hang == store.count) {
+		atomic_store(&hung, true);
 		sem_wait(&store.go);
+	}
 	return call;
 }
 
@@ -161,6 +165,8 @@ static int setup(void **state)
 	sem_init(&store.go, 0, 0);
 	if (fake_world_setup(state))
 		return -1;
+	atomic_store(&hung, false);
+	fake_hang(&hung);
 	fake_world_pool(1, FAKE_BASE, 64 * MIB);
 	for (i = 0; i < BUFFERS; i++)
 		buffers[i] = (struct kvp_buffer){
@@ -347,6 +353,7 @@ static void in_time(void **state)
 
 static void let_go(void)
 {
+	atomic_store(&hung, false);
 	sem_post(&store.go);
 	while (kvp_registrar_late(registrar))
 		sched_yield();
