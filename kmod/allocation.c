@@ -142,8 +142,9 @@ static void help(struct work_struct *work)
 	do {
 		if (READ_ONCE(allocation->stop) || !claim(allocation))
 			break;
-		/* What is free on any of the nodes, before one of them reclaims. */
-		page = helper_alloc(allocation, allocation->flags & ~__GFP_DIRECT_RECLAIM);
+		/* What is free on any of the nodes, before one of them reclaims; no reserve. */
+		page = helper_alloc(allocation, (allocation->flags & ~__GFP_DIRECT_RECLAIM) |
+						__GFP_NOMEMALLOC);
 		if (!page)
 			page = helper_alloc(allocation, allocation->flags);
 		cond_resched();

@@ -78,9 +78,9 @@ enum {
 	KVPOOL_A_POOL_DEVICE,	/* Device number of the node, major << 20 | minor. */
 	KVPOOL_A_POOL_FIRST_BLOCK,
 	KVPOOL_A_POOL_BLOCK_COUNT,
+	KVPOOL_A_POOL_PROGRESS,	/* Per cent of a creation's memory that is there. */
 	/* Only reserve the pool: KVPOOL_IOC_FILL allocates its memory, or gives it up. */
 	KVPOOL_A_POOL_DEFERRED,
-	KVPOOL_A_POOL_PROGRESS,	/* Per cent of a creation's memory that is there. */
 
 	__KVPOOL_A_POOL_END,
 	KVPOOL_A_POOL_MAX = __KVPOOL_A_POOL_END - 1
