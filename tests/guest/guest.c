@@ -136,12 +136,14 @@ void run_case(const char *name, void (*run)(void))
 	} else {
 		failed++;
 		printf("not ok - %s: %s: ", program_invocation_short_name, name);
-		if (length)
-			printf("%s\n", reason);
+		/* Its partners may then have told of nothing but its end. */
+		if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+			printf("not within %d s%s", CASE_SECONDS, length ? "; " : "");
 		else if (WIFSIGNALED(status))
-			printf("ended by signal %d\n", WTERMSIG(status));
-		else
-			printf("ended with status %d\n", WEXITSTATUS(status));
+			printf("ended by signal %d%s", WTERMSIG(status), length ? "; " : "");
+		else if (!length)
+			printf("ended with status %d", WEXITSTATUS(status));
+		printf("%s\n", reason);
 	}
 	fflush(stdout);
 }

@@ -46,7 +46,7 @@ void part_allocate(struct rank *rank, struct part *part)
 	RETURNS(0, kvp_pool_create(rank->ctx, &options, &part->pool, &error));
 	part_map(part);
 	for (uint32_t i = 0; i < PAGES; i++)
-		fill(part->addr + i * BLOCK, BLOCK, page_seed(part, i));
+		fill(part->addr + i * BLOCK, PAGE_BYTES, page_seed(part, i));
 }
 
 static void part_claim(struct rank *rank, struct part *part)
@@ -175,7 +175,7 @@ void rank_close(struct rank *rank)
 bool part_is_filled(const struct part *part)
 {
 	for (uint32_t i = 0; i < PAGES; i++)
-		if (!filled(part->addr + i * BLOCK, BLOCK, page_seed(part, i)))
+		if (!filled(part->addr + i * BLOCK, PAGE_BYTES, page_seed(part, i)))
 			return false;
 	return true;
 }
@@ -184,7 +184,7 @@ struct kvp_span page_span(struct rank *rank, const struct part *part, uint32_t p
 {
 	struct kvp_span span;
 
-	RETURNS(0, kvp_span_export(rank->ctx, "kv", part->addr + page * BLOCK, BLOCK, &span,
+	RETURNS(0, kvp_span_export(rank->ctx, "kv", part->addr + page * BLOCK, PAGE_BYTES, &span,
 				   &error));
 	return span;
 }
@@ -319,4 +319,14 @@ const char *recovered(const struct kvp_recovery_report *report)
 					 report->count[i]);
 	}
 	return text;
+}
+
+void matrix_clean(void)
+{
+	/* A case that has not failed has seen to it that neither is there. */
+	if (!cases_end())
+		return;
+	shell("for pool in " SYSFS "/target* " SYSFS "/draft*; do "
+	      "[ ! -e $pool ] || kvpoolctl destroy --force ${pool##*/} >/dev/null; done; "
+	      "rm -f " JOURNALS "/*.journal");
 }

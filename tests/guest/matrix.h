@@ -10,6 +10,7 @@
 #include "store.h"
 
 #define PAGES 3		/* buffers of a pool: a block each */
+#define PAGE_BYTES 65536	/* of each, the bytes that are filled, sent and compared */
 
 /*
  * A pool of a rank. What the rest of the server sees of it, `visible` and
@@ -61,7 +62,7 @@ void rank_close(struct rank *rank);
 /* The bytes that a page of a part is filled with, and whether they are there. */
 uint64_t page_seed(const struct part *part, uint32_t page);
 bool part_is_filled(const struct part *part);
-/* The span of a page. */
+/* The span of the filled bytes of a page. */
 struct kvp_span page_span(struct rank *rank, const struct part *part, uint32_t page);
 
 /*
@@ -80,6 +81,11 @@ void state_is(const char *file, int line, struct kvp_ctx *ctx, const char *pools
 #define SAME(got, want) \
 	do { const char *got_ = (got); if (strcmp(got_, want)) \
 		FAIL("%s is \"%s\", not \"%s\"", #got, got_, want); } while (0)
+
+/* Run a case of the matrix. What it leaves when it fails does not make the next one fail. */
+#define ROW(name) \
+	do { RUN(name); matrix_clean(); } while (0)
+void matrix_clean(void);
 
 /* What all journals of the directory were recovered to, by this registrar; NULL: none. */
 struct kvp_recovery_report recover(struct kvp_registrar *registrar);

@@ -37,7 +37,7 @@ static void read_by_name(void *arg)
 
 	EQUAL(kvp_span_parse(arg, &span), 0);
 	RETURNS(0, kvp_span_import(ctx, &span, KVP_ACCESS_READ, &pool, &addr, &error));
-	CHECK(filled(addr, BLOCK, 4711));
+	CHECK(filled(addr, PAGE_BYTES, 4711));
 }
 
 /* Standalone store, target only: registered, written out, read back, seen by a third process. */
@@ -57,13 +57,13 @@ static void R1_target_at_store(void)
 	span = page_span(&rank, &rank.target, 1);
 	unregistered = page_span(&rank, &rank.draft, 1);
 	EQUAL(store_put(&store, "prefix-1", &span), 0);
-	memset(rank.target.addr + BLOCK, 0, BLOCK);
+	memset(rank.target.addr + BLOCK, 0, PAGE_BYTES);
 	EQUAL(store_get(&store, "prefix-1", &span), 0);
 	CHECK(part_is_filled(&rank.target));
 	/* It reaches nothing that was not registered. */
 	EQUAL(store_put(&store, "prefix-2", &unregistered), -EFAULT);
 
-	fill(rank.target.addr + BLOCK, BLOCK, 4711);
+	fill(rank.target.addr + BLOCK, PAGE_BYTES, 4711);
 	EQUAL(kvp_span_format(&span, text), 0);
 	EQUAL(wait_child(child(read_by_name, text)), 0);
 
@@ -157,7 +157,7 @@ static void R3_target_and_draft_at_store(void)
 	/* What the store sees at the draft's span is the draft's. */
 	span = page_span(&rank, &rank.draft, 2);
 	EQUAL(store_put(&store, "draft-2", &span), 0);
-	memset(rank.draft.addr + 2 * BLOCK, 0, BLOCK);
+	memset(rank.draft.addr + 2 * BLOCK, 0, PAGE_BYTES);
 	EQUAL(store_get(&store, "draft-2", &span), 0);
 	CHECK(part_is_filled(&rank.draft) && part_is_filled(&rank.target));
 
@@ -320,10 +320,10 @@ static void R4_two_ranks(void)
 
 int main(void)
 {
-	RUN(R0_store_off);
-	RUN(R1_target_at_store);
-	RUN(R2_embedded_and_restarted);
-	RUN(R3_target_and_draft_at_store);
-	RUN(R4_two_ranks);
+	ROW(R0_store_off);
+	ROW(R1_target_at_store);
+	ROW(R2_embedded_and_restarted);
+	ROW(R3_target_and_draft_at_store);
+	ROW(R4_two_ranks);
 	return cases_end();
 }

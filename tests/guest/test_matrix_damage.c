@@ -327,11 +327,11 @@ static void fault_6_of_a_running_process(void)
 
 int main(void)
 {
-	RUN(fault_6_cut_at_every_byte);
-	RUN(fault_6_zeros_from_every_byte);
-	RUN(fault_6_every_byte_flipped);
-	RUN(fault_6_of_another_boot);
-	RUN(fault_6_of_a_newer_format);
-	RUN(fault_6_of_a_running_process);
+	ROW(fault_6_cut_at_every_byte);
+	ROW(fault_6_zeros_from_every_byte);
+	ROW(fault_6_every_byte_flipped);
+	ROW(fault_6_of_another_boot);
+	ROW(fault_6_of_a_newer_format);
+	ROW(fault_6_of_a_running_process);
 	return cases_end();
 }

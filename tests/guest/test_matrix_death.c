@@ -367,15 +367,15 @@ static void kvpoolctl_recover(void)
 
 int main(void)
 {
-	RUN(fault_5_after_each_record);
-	RUN(fault_5_within_each_record);
-	RUN(fault_5_by_write);
-	RUN(fault_5_within_by_write);
-	RUN(fault_5_persistent);
-	RUN(fault_5_persistent_within);
-	RUN(fault_5_in_rollback);
-	RUN(fault_5_with_devices);
-	RUN(fault_5_recovery_dies);
-	RUN(kvpoolctl_recover);
+	ROW(fault_5_after_each_record);
+	ROW(fault_5_within_each_record);
+	ROW(fault_5_by_write);
+	ROW(fault_5_within_by_write);
+	ROW(fault_5_persistent);
+	ROW(fault_5_persistent_within);
+	ROW(fault_5_in_rollback);
+	ROW(fault_5_with_devices);
+	ROW(fault_5_recovery_dies);
+	ROW(kvpoolctl_recover);
 	return cases_end();
 }

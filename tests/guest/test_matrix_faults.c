@@ -320,11 +320,11 @@ static void fault_4_recovered(void)
 
 int main(void)
 {
-	RUN(fault_1_first_buffer);
-	RUN(fault_2_each_buffer);
-	RUN(fault_3_fallback);
-	RUN(fault_3_no_fallback_with_quarantine);
-	RUN(fault_4_unregister_fails_in_rollback);
-	RUN(fault_4_recovered);
+	ROW(fault_1_first_buffer);
+	ROW(fault_2_each_buffer);
+	ROW(fault_3_fallback);
+	ROW(fault_3_no_fallback_with_quarantine);
+	ROW(fault_4_unregister_fails_in_rollback);
+	ROW(fault_4_recovered);
 	return cases_end();
 }

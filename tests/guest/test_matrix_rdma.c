@@ -76,7 +76,7 @@ static void transfer(const struct part *part, const struct rdma_remote *remote,
 		     enum ibv_wr_opcode opcode, const struct request *request)
 {
 	EQUAL(rdma_transfer(&connections[request->peer], opcode, region(part, request->page),
-			    part->addr + request->page * BLOCK, BLOCK, &remote[request->page]),
+			    part->addr + request->page * BLOCK, PAGE_BYTES, &remote[request->page]),
 	      IBV_WC_SUCCESS);
 }
 
@@ -84,7 +84,7 @@ static void check_page(const struct part *part, const struct request *request)
 {
 	const struct part theirs = { .role = part->role, .rank = request->peer };
 
-	CHECK(filled(part->addr + request->page * BLOCK, BLOCK,
+	CHECK(filled(part->addr + request->page * BLOCK, PAGE_BYTES,
 		     page_seed(&theirs, request->page)));
 }
 
@@ -108,7 +108,7 @@ static void bring_back(const struct part *part, uint32_t page)
 	const struct kvp_span span = page_span(&rank, part, page);
 	char key[STORE_KEY];
 
-	memset(part->addr + page * BLOCK, 0, BLOCK);
+	memset(part->addr + page * BLOCK, 0, PAGE_BYTES);
 	key_of(part, page, key);
 	EQUAL(store_get(&store, key, &span), 0);
 }
@@ -310,6 +310,6 @@ static void R5_prefill_and_two_decodes(void)
 
 int main(void)
 {
-	RUN(R5_prefill_and_two_decodes);
+	ROW(R5_prefill_and_two_decodes);
 	return cases_end();
 }

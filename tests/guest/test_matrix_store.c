@@ -360,14 +360,14 @@ static void fault_7_is_not_there(void)
 
 int main(void)
 {
-	RUN(fault_7_dies_registering);
-	RUN(fault_7_dies_unregistering);
-	RUN(fault_7_dies_in_recovery);
-	RUN(fault_7_hangs_registering);
-	RUN(fault_7_hangs_unregistering);
-	RUN(fault_7_hangs_in_recovery);
-	RUN(fault_7_no_answer);
-	RUN(fault_7_lies);
-	RUN(fault_7_is_not_there);
+	ROW(fault_7_dies_registering);
+	ROW(fault_7_dies_unregistering);
+	ROW(fault_7_dies_in_recovery);
+	ROW(fault_7_hangs_registering);
+	ROW(fault_7_hangs_unregistering);
+	ROW(fault_7_hangs_in_recovery);
+	ROW(fault_7_no_answer);
+	ROW(fault_7_lies);
+	ROW(fault_7_is_not_there);
 	return cases_end();
 }
