@@ -505,3 +505,7 @@ void kvpool_pool_revoke(struct kvpool_pool *pool)
 	}
 	unmap_mapping_range(pool->inode->i_mapping, 0, 0, 1);
 }
+
+#ifdef KVPOOL_KUNIT
+#include "pool_test.c"
+#endif
