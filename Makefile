@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # What people type. Kbuild is what the kernel's build reads.
 #
-#   make            module, library, tool
+#   make            module, library, tool; KVPOOL_KUNIT=1: module with its KUnit suites
 #   make test       unit tests, then guest tests     (as root)
 #   make demo       the whole story in a guest       (as root)
 #   make test-matrix  static checks and guest tests on every kernel line (as root)
@@ -50,7 +50,7 @@ all: module lib tools
 
 # A copy for each kernel, so that objects of two kernels never mix.
 KRELEASE := $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
-KBUILD_DIR = $(BUILD)/kmod-$(KRELEASE)
+KBUILD_DIR = $(BUILD)/kmod-$(KRELEASE)$(if $(KVPOOL_KUNIT),-kunit)
 module:
 	@test -n "$(KRELEASE)" || { echo "no kernel headers in $(KDIR): install the package" \
 		"linux-headers of the kernel, or set KDIR" >&2; exit 1; }
@@ -215,7 +215,11 @@ guest-module: module
 	@cp -u tests/guest/kmod/* $(GUEST_KBUILD_DIR)/
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(GUEST_KBUILD_DIR) W=1 modules
 
+# On a kernel that has KUnit, also a module with the suites.
 install-guest: module guest-module install guest-tests
+	! grep -qx CONFIG_KUNIT=y $(KDIR)/include/config/auto.conf || { \
+		$(MAKE) module KVPOOL_KUNIT=1 && \
+		install -D -m 644 $(KBUILD_DIR)-kunit/kvpool.ko $(DESTDIR)/usr/lib/kvpool/kunit/kvpool.ko; }
 	install -D -m 644 $(KBUILD_DIR)/kvpool.ko \
 		$(DESTDIR)/usr/lib/modules/$(KRELEASE)/extra/kvpool.ko
 	install -d $(addprefix $(DESTDIR)/usr/lib/kvpool/,tests bench examples)

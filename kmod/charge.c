@@ -193,3 +193,7 @@ int kvpool_charge_fill(struct sk_buff *skb)
 		return -EMSGSIZE;
 	return 0;
 }
+
+#ifdef KVPOOL_KUNIT
+#include "charge_test.c"
+#endif

@@ -154,14 +154,20 @@ void kvpool_node_announce(struct kvpool_pool *pool)
  * @pool: referenced; may have ended meanwhile
  *
  * A node's owner is set when it is made. Open files are not touched, and what
- * opens a node in either state is checked against the pool itself.
+ * opens a node in either state is checked against the pool itself. After a
+ * failure there is no node until this succeeds.
  */
 int kvpool_node_replace(struct kvpool_pool *pool)
 {
+	bool wanted;
 	int err = 0;
 
 	mutex_lock(&kvpool_node_lock);
-	if (pool->device) {
+	/* Whoever ends this removes the node afterwards. */
+	mutex_lock(&pool->lock);
+	wanted = pool->life == KVPOOL_LIFE_LIVE && !pool->orphan;
+	mutex_unlock(&pool->lock);
+	if (wanted) {
 		node_remove(pool);
 		err = node_add(pool);
 		node_announce(pool);

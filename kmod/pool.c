@@ -398,13 +398,14 @@ static const u8 registration_next[] = {
  * @extack: gets the cause of a failure
  *
  * Return: 0; 1 when the device node must be replaced, since who may open the
- * pool has changed; -ENODEV, -EBUSY, -EINVAL or -EPERM.
+ * pool has changed, or since it could not be made the last time; -ENODEV, -EBUSY,
+ * -EINVAL or -EPERM.
  */
 int kvpool_pool_set(struct kvpool_pool *pool, const struct kvpool_tags *tags, u32 registration,
 		    struct netlink_ext_ack *extack)
 {
 	bool given = !uid_eq(tags->uid, pool->tags.uid) || !gid_eq(tags->gid, pool->tags.gid);
-	bool replace = given || tags->mode != pool->tags.mode;
+	bool replace = given || tags->mode != pool->tags.mode || !READ_ONCE(pool->device);
 	int err;
 
 	lockdep_assert_held(&kvpool_registry_lock);
@@ -504,3 +505,7 @@ void kvpool_pool_revoke(struct kvpool_pool *pool)
 	}
 	unmap_mapping_range(pool->inode->i_mapping, 0, 0, 1);
 }
+
+#ifdef KVPOOL_KUNIT
+#include "pool_test.c"
+#endif

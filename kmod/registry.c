@@ -207,3 +207,7 @@ u32 kvpool_registry_changes(void)
 {
 	return atomic_read(&changes);
 }
+
+#ifdef KVPOOL_KUNIT
+#include "registry_test.c"
+#endif

@@ -69,7 +69,8 @@ static u32 walk(struct mm_struct *mm, u64 addr, u64 end, struct kvpool_segment *
 	u64 start = addr;
 	u32 n = 0;
 
-	mmap_assert_locked(mm);
+	/* Not mmap_assert_locked(), which needs a symbol that is not exported. */
+	lockdep_assert_held(&mm->mmap_lock);
 	while (addr < end) {
 		struct vm_area_struct *vma = find_vma(mm, addr);
 		struct kvpool_segment segment = { .addr = addr };

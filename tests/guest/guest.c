@@ -394,15 +394,19 @@ static void on_bus(int number)
 	siglongjmp(after_bus, 1);
 }
 
-bool can_read(const void *addr)
+int read_byte(const void *addr)
 {
 	struct sigaction action = { .sa_handler = on_bus };
 
 	CHECK(!sigaction(SIGBUS, &action, NULL));
 	if (sigsetjmp(after_bus, 1))
-		return false;
-	(void)*(const volatile char *)addr;
-	return true;
+		return -1;
+	return *(const volatile unsigned char *)addr;
+}
+
+bool can_read(const void *addr)
+{
+	return read_byte(addr) >= 0;
 }
 
 struct ibv_mr *pin(void *addr, size_t length)

@@ -108,7 +108,8 @@ void tell(int line);
 void await(int line);
 /* End a process by SIGKILL, and wait for it. */
 void kill_now(pid_t pid);
-/* Read a byte; false: SIGBUS. Any thread. */
+/* Read a byte; -1: SIGBUS. Any thread. */
+int read_byte(const void *addr);
 bool can_read(const void *addr);
 /* A memory region of rxe0 over these bytes, or NULL with errno. Undo by unpin(). */
 struct ibv_mr *pin(void *addr, size_t length);

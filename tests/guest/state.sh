@@ -42,13 +42,26 @@ state_memory() {
 
 # What the kernel complains of, but for what tests provoke: soft-RoCE on a
 # registration that it refuses, netlink on a message of bad form, which any user
-# can send; and for what comes of the machine: that it is emulated and slow, and
-# that a dummy interface has no speed.
+# can send, the OOM killer, a page table that was refused, KUnit; and for what comes
+# of the machine: that it is emulated and slow, and that a dummy interface has no
+# speed.
 state_log() {
-	dmesg --level=emerg,alert,crit,err,warn | grep -vE \
+	dmesg --level=emerg,alert,crit,err,warn |
+		sed '/invoked oom-killer/,/out of memory: Killed process/d' | grep -vE \
 		-e 'rdma_rxe: .*Unable to pin memory region' \
 		-e 'netlink: .*(invalid length|bytes leftover)|validate_(nla|parse): .* suppressed' \
+		-e 'VM_FAULT_OOM leaked out|loading test module taints kernel' \
 		-e 'hrtimer: interrupt took|speed is unknown, defaulting'
+}
+
+# Leaks that kmemleak finds. Looking takes it many seconds, so it is done once, after
+# the last test; a report names the process. The second look is for what it saw for
+# the first time, and it passes over what is younger than 5 seconds.
+state_leaks() {
+	local kmemleak=/sys/kernel/debug/kmemleak
+	sleep 5
+	# It may have turned itself off: then this says so.
+	{ echo scan && echo scan && cat $kmemleak >&2 && echo clear; } 2>&1 >$kmemleak
 }
 
 # state_save; state_check prints what differs, and nothing when nothing does.

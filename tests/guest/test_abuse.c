@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Requests that no honest program makes, and many honest ones at once. */
+#include "race.h"
 #include "raw.h"
 
 #include <dirent.h>
@@ -417,14 +418,6 @@ static void netlink_headers(void)
 	CHECK(raw_ask(raw) < 0);
 }
 
-static uint64_t seed;
-
-static uint32_t roll(uint64_t *state)
-{
-	*state = *state * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(*state >> 33);
-}
-
 /* Whatever comes: an answer, and the module goes on. */
 static void netlink_noise(void)
 {
@@ -619,197 +612,6 @@ static void thousand_pools(void)
 	UNTIL(!stats(other).pools && !stats(other).bytes);
 }
 
-/* --------------------------------------------------------------- all at once */
-
-#define NAMES 8
-#define ALL_SECONDS 10
-
-static struct ref refs[NAMES];	/* torn reads give a stale or unknown pool, which is fine */
-static struct kvp_ctx *shared;
-
-static int check_allowed(int line, const char *call, int err, const int *allowed)
-{
-	do
-		if (-err == *allowed)
-			return err;
-	while (*allowed++);
-	case_fail(__FILE__, line, "seed %llu: %s: %d", (unsigned long long)seed, call, err);
-}
-
-/* A call succeeds, or fails in one of these ways. */
-#define ALLOWED(call, ...) check_allowed(__LINE__, #call, call, (const int[]){ __VA_ARGS__, 0 })
-
-static void *creates(void *arg)
-{
-	struct kvp_pool_options options = KVP_INIT(struct kvp_pool_options);
-	uint64_t state = seed + (uintptr_t)arg;
-
-	options.domain = "kv";
-	while (!STOPPED()) {
-		uint32_t slot = roll(&state) % NAMES;
-		struct kvp_pool *pool;
-		char name[8];
-
-		snprintf(name, sizeof(name), "c%u", slot);
-		options.name = name;
-		options.length = (1 + roll(&state) % 4) * BLOCK;
-		/* Opened after it was made: somebody may have ended it in between. */
-		if (ALLOWED(kvp_pool_create(shared, &options, &pool, NULL), EEXIST, ENOENT, ENODEV,
-			    ESTALE))
-			continue;
-		refs[slot] = ref_of(pool);
-		kvp_pool_close(pool);
-	}
-	return NULL;
-}
-
-static void *destroys(void *arg)
-{
-	uint64_t state = seed + (uintptr_t)arg;
-
-	while (!STOPPED()) {
-		struct ref ref = refs[roll(&state) % NAMES];
-
-		if (ref.id)
-			ALLOWED(kvp_pool_destroy(shared, ref.id, ref.generation, roll(&state) % 2, NULL),
-				EBUSY, ENOENT, ESTALE, ENODEV);
-	}
-	return NULL;
-}
-
-static void *maps(void *arg)
-{
-	uint64_t state = seed + (uintptr_t)arg;
-
-	while (!STOPPED()) {
-		struct ref ref = refs[roll(&state) % NAMES];
-		struct kvp_pool *pool;
-		char *addr;
-		void *base;
-
-		if (!ref.id || ALLOWED(kvp_pool_open(shared, ref.id, ref.generation, KVP_ACCESS_WRITE,
-						     &pool, NULL), ENOENT, ESTALE, ENODEV))
-			continue;
-		if (!ALLOWED(kvp_pool_map(pool, KVP_ACCESS_WRITE, &base, NULL), ENODEV)) {
-			addr = base;
-			for (int n = 0; n < 50 && can_read(addr + roll(&state) % kvp_pool_length(pool)); n++)
-				madvise(addr, BLOCK, MADV_DONTNEED);
-		}
-		kvp_pool_close(pool);
-	}
-	return NULL;
-}
-
-static void *opens_nodes(void *arg)
-{
-	uint64_t state = seed + (uintptr_t)arg;
-
-	while (!STOPPED()) {
-		uint32_t slot = roll(&state) % NAMES;
-		char path[64], text[64];
-		int fd;
-
-		snprintf(path, sizeof(path), "/dev/kvpool/c%u", slot);
-		fd = open(path, O_RDWR | O_CLOEXEC);
-		if (fd >= 0) {
-			void *addr = mmap(NULL, BLOCK, PROT_READ, MAP_SHARED, fd, 0);
-
-			close(fd);
-			if (addr != MAP_FAILED) {
-				can_read(addr);
-				munmap(addr, BLOCK);
-			}
-		} else {
-			ALLOWED(-errno, ENOENT, ENXIO, ENODEV);
-		}
-		snprintf(path, sizeof(path), "/sys/class/kvpool/c%u/pinned_blocks", slot);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			continue;
-		if (read(fd, text, sizeof(text)) < 0)
-			ALLOWED(-errno, ENODEV);
-		close(fd);
-	}
-	return NULL;
-}
-
-static void *sets(void *arg)
-{
-	struct kvp_pool_change change = KVP_INIT(struct kvp_pool_change);
-	uint64_t state = seed + (uintptr_t)arg;
-
-	change.mask = KVP_SET_MODE | KVP_SET_REGISTRATION;
-	while (!STOPPED()) {
-		struct ref ref = refs[roll(&state) % NAMES];
-
-		change.mode = 0600 | roll(&state) % 0100;
-		change.mode &= 0666;
-		change.registration = roll(&state) % 5;
-		if (ref.id)
-			ALLOWED(kvp_pool_set(shared, ref.id, ref.generation, &change, NULL), ENOENT,
-				ESTALE, ENODEV, EINVAL);
-	}
-	return NULL;
-}
-
-static int ignore(const struct kvp_segment *segment, void *arg)
-{
-	(void)segment;
-	(void)arg;
-	return 0;
-}
-
-static int ignore_pool(const struct kvp_pool_info *info, void *arg)
-{
-	(void)arg;
-	CHECK(info->generation);
-	return 0;
-}
-
-static void *looks(void *arg)
-{
-	struct kvp_ctx *ctx = open_ctx();
-
-	(void)arg;
-	while (!STOPPED()) {
-		ALLOWED(kvp_resolve(ctx, NULL, UINT64_MAX, ignore, NULL, NULL), 0);
-		ALLOWED(kvp_pool_each(ctx, ignore_pool, NULL, NULL), EAGAIN);
-		stats(ctx);
-		/* Sessions come and go. */
-		kvp_pool_close(make_pool(ctx, "kv", BLOCK));
-		kvp_close(ctx);
-		ctx = open_ctx();
-	}
-	kvp_close(ctx);
-	return NULL;
-}
-
-static void all_at_once(void)
-{
-	static void *(*const work[])(void *) = {
-		creates, creates, destroys, maps, maps, opens_nodes, sets, looks,
-	};
-	pthread_t threads[sizeof(work) / sizeof(*work)];
-	struct kvp_stats end;
-	struct kvp_ctx *ctx;
-
-	shared = open_ctx();
-	for (size_t i = 0; i < sizeof(work) / sizeof(*work); i++)
-		CHECK(!pthread_create(&threads[i], NULL, work[i], (void *)(i + 1)));
-	sleep(ALL_SECONDS);
-	__atomic_store_n(&stop, true, __ATOMIC_SEQ_CST);
-	for (size_t i = 0; i < sizeof(work) / sizeof(*work); i++)
-		CHECK(!pthread_join(threads[i], NULL));
-	kvp_close(shared);
-	ctx = open_ctx();
-	UNTIL(!stats(ctx).pools && !stats(ctx).orphans && !stats(ctx).dying);
-	end = stats(ctx);
-	EQUAL(end.bytes, 0);
-	EQUAL(end.created, end.destroyed);
-	EQUAL(end.sessions, 1);
-	CHECK(end.created > 50);
-}
-
 int main(void)
 {
 	long max_bytes = shell_number("cat /sys/module/kvpool/parameters/max_bytes");
@@ -826,6 +628,5 @@ int main(void)
 	shell("echo %ld >/sys/module/kvpool/parameters/max_bytes", max_bytes);
 	RUN(unread_answers);
 	RUN(thousand_pools);
-	RUN(all_at_once);
 	return cases_end();
 }

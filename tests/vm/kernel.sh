@@ -3,7 +3,7 @@
 # kernel.sh NAME: print a folder that holds, for one kernel line,
 #   vmlinuz   the image
 #   release   its release, as uname -r says it
-#   build     link to what modules are built against
+#   build     what modules are built against, or a link to it
 #   modules/  lib/modules of the kernel
 #   suite     Debian suite that fits it
 #   toolchain link to the folder of toolchain.sh, in whose root `build` is to be
@@ -69,10 +69,21 @@ foreign() {
 	cached "kernel-$release-${toolchain##*-}" "$0" --link "$toolchain" "$suite" "$release"
 }
 
+# debug SUITE: from the source of the headers that this machine has installed.
+debug() {
+	local version key
+	version=$(dpkg-query -f '${Version}' -W linux-headers-amd64 2>/dev/null) ||
+		fail "linux-headers-amd64 is not installed" "run tests/install-deps"
+	key=$(cat "$vm_dir"/debug{.config,-kernel.sh} | hash_of)
+	# Eight minutes on two processors that do nothing else.
+	build_limit=3600 cached "debug-$version-$key" "$vm_dir/debug-kernel.sh" "$1" "$version"
+}
+
 case ${1-} in
 --fetch) shift; fetch "$@" ;;
 --link) shift; link "$@" ;;
 6.1) stock bookworm 6.1 ;;
 6.12 | 7.3) foreign trixie "$1" ;;
-*) fail "unknown kernel '${1-}'" "known: 6.1, 6.12, 7.3" ;;
+debug) debug bookworm ;;
+*) fail "unknown kernel '${1-}'" "known: 6.1, 6.12, 7.3, debug" ;;
 esac
