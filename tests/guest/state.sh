@@ -61,7 +61,7 @@ state_leaks() {
 	local kmemleak=/sys/kernel/debug/kmemleak
 	sleep 5
 	# It may have turned itself off: then this says so.
-	{ echo scan && echo scan && cat $kmemleak >&2 && echo clear; } 2>&1 >$kmemleak
+	{ echo scan >$kmemleak && echo scan >$kmemleak && cat $kmemleak && echo clear >$kmemleak; } 2>&1
 }
 
 # state_save; state_check prints what differs, and nothing when nothing does.
