@@ -2,6 +2,7 @@
 /* The reserve: that pools come from it, who may have how much, and that no byte goes along. */
 #include "guest.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define SYSFS "/sys/class/kvpool/control/reserve/node0/"
@@ -216,6 +217,15 @@ static void shrinks(void)
 	CHECK(before - shell_number(". ./state.sh; state_memory") < 8 << 10);
 }
 
+/* Of the group that may create pools, with no limit but the quota. */
+static void become_member(uid_t uid)
+{
+	struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+
+	CHECK(!setrlimit(RLIMIT_MEMLOCK, &none));
+	become(uid, (gid_t)shell_number("getent group kvpool | cut -d: -f3"));
+}
+
 static void alice(int line)
 {
 	struct kvp_reserve_change change = KVP_INIT(struct kvp_reserve_change);
@@ -224,7 +234,7 @@ static void alice(int line)
 	struct kvp_ctx *ctx;
 
 	await(line);
-	become(ALICE, (gid_t)shell_number("getent group kvpool | cut -d: -f3"));
+	become_member(ALICE);
 	ctx = open_ctx();
 	/* She may look at her own, and set nothing. */
 	RETURNS(0, kvp_reserve_get(ctx, &reserve, &error));
@@ -257,7 +267,7 @@ static void bob(int line)
 	struct kvp_ctx *ctx;
 
 	await(line);
-	become(BOB, (gid_t)shell_number("getent group kvpool | cut -d: -f3"));
+	become_member(BOB);
 	ctx = open_ctx();
 	/* No quota of his own, and the default is 0. */
 	refused(ctx, -EDQUOT, BLOCK);
