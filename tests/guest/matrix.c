@@ -292,15 +292,23 @@ void state_is(const char *file, int line, struct kvp_ctx *ctx, const char *pools
 
 /* ------------------------------------------------------------------- recovery */
 
-struct kvp_recovery_report recover(struct kvp_registrar *registrar)
+struct kvp_recovery_report recover_by(struct kvp_ctx *ctx, struct kvp_registrar *registrar)
 {
 	struct kvp_recovery_options options = KVP_INIT(struct kvp_recovery_options);
 	struct kvp_recovery_report report;
-	struct kvp_ctx *ctx = open_ctx();
 
 	options.registrars = &registrar;
 	options.registrar_count = registrar ? 1 : 0;
 	RETURNS(0, kvp_recover(ctx, &options, &report, &error));
+	return report;
+}
+
+struct kvp_recovery_report recover(struct kvp_registrar *registrar)
+{
+	struct kvp_recovery_report report;
+	struct kvp_ctx *ctx = open_ctx();
+
+	report = recover_by(ctx, registrar);
 	kvp_close(ctx);
 	return report;
 }

@@ -89,6 +89,8 @@ void matrix_clean(void);
 
 /* What all journals of the directory were recovered to, by this registrar; NULL: none. */
 struct kvp_recovery_report recover(struct kvp_registrar *registrar);
+/* The same with a context that is there, for many times. */
+struct kvp_recovery_report recover_by(struct kvp_ctx *ctx, struct kvp_registrar *registrar);
 /* Its actions as "kept=1 entry-undone=3": what was counted, in the order of the enum. */
 const char *recovered(const struct kvp_recovery_report *report);
 /* The only journal that there is; its path, until the next call. */

@@ -123,7 +123,7 @@ static void tear_down(void)
 	struct kvp_recovery_report report;
 
 	save(journal, sizeof(journal));
-	report = recover(registrar);
+	report = recover_by(rank.ctx, registrar);
 	SAME(recovered(&report), "alive=1 removed=1 entry-undone=3 pool-left=1");
 	STATE(rank.ctx, POOLS, &store, BYSTANDER, 1);
 	CHECK(part_is_filled(&rank.target) && part_is_filled(&rank.draft));
@@ -172,7 +172,7 @@ static void cut(size_t size)
 	char want[100];
 
 	save(journal, size);
-	report = recover(registrar);
+	report = recover_by(rank.ctx, registrar);
 	if (size < FILE_SIZE) {
 		SAME(recovered(&report), "alive=1 refused=1");
 		EQUAL(report.first.err, -EBADMSG);
@@ -215,7 +215,7 @@ static void fault_6_zeros_from_every_byte(void)
 		memcpy(bytes, journal, size);
 		memset(bytes + size, 0, sizeof(bytes) - size);
 		save(bytes, sizeof(bytes));
-		report = recover(registrar);
+		report = recover_by(rank.ctx, registrar);
 		EQUAL(report.count[KVP_RECOVERY_FILE_REMOVED] +
 		      report.count[KVP_RECOVERY_FILE_REFUSED], 1);
 		if (report.count[KVP_RECOVERY_FILE_REFUSED]) {
@@ -240,7 +240,7 @@ static void refused(const unsigned char *bytes, size_t size, size_t at)
 	struct kvp_recovery_report report;
 
 	save(bytes, size);
-	report = recover(registrar);
+	report = recover_by(rank.ctx, registrar);
 	if (strcmp(recovered(&report), "alive=1 refused=1"))
 		FAIL("byte %zu: %s", at, recovered(&report));
 	CHECK(is_saved(bytes, size));
@@ -286,7 +286,7 @@ static void fault_6_of_another_boot(void)
 	bytes[AT_BOOT_ID + 5] ^= 1;
 	seal(bytes, FILE_SIZE);
 	save(bytes, sizeof(bytes));
-	report = recover(registrar);
+	report = recover_by(rank.ctx, registrar);
 	SAME(recovered(&report), "alive=1 removed=1 entry-gone=3 pool-gone=1");
 	SAME(store_calls(&store), "");
 	STATE(rank.ctx, POOLS, &store, "draft0+0 draft0+1 draft0+2 " BYSTANDER, 1);
@@ -319,7 +319,7 @@ static void fault_6_of_a_running_process(void)
 
 	set_up();
 	unlink(path);
-	report = recover(registrar);
+	report = recover_by(rank.ctx, registrar);
 	SAME(recovered(&report), "alive=1");
 	SAME(store_calls(&store), "");
 	tear_down();
