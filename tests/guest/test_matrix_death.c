@@ -360,7 +360,7 @@ static void kvpoolctl_recover(void)
 	/* A store that isn't there, and one that isn't a store. */
 	store_end(&store);
 	SHELL(1, "kvpoolctl recover --store " STORE_OBJECT " --store-config %s", store.path);
-	PRINTED("can't open the store");
+	PRINTED("open the store: Connection refused");
 	SHELL(1, "kvpoolctl recover --store /usr/lib/libkvpool.so.0");
 	STATE(NULL, "", NULL, "", 0);
 }
