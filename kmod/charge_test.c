@@ -169,4 +169,5 @@ static struct kunit_suite charge_suite = {
 	.exit		= charge_test_exit,
 	.test_cases	= charge_cases,
 };
+
 kunit_test_suite(charge_suite);

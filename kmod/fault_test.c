@@ -85,7 +85,8 @@ static int map(struct sparse *sparse, u64 pgoff, u64 pages, unsigned long flags)
 	return err;
 }
 
-#define SHARED (VM_READ | VM_WRITE | VM_SHARED | VM_MAYREAD | VM_MAYWRITE | VM_MAYEXEC | VM_MAYSHARE)
+#define SHARED (VM_READ | VM_WRITE | VM_SHARED | VM_MAYREAD | VM_MAYWRITE | VM_MAYEXEC | \
+		VM_MAYSHARE)
 
 static void mmap_ends_with_the_pool(struct kunit *test)
 {
@@ -153,7 +154,7 @@ static void expect_sigbus(struct kunit *test, struct sparse *sparse, u64 pgoff)
 {
 	struct vm_fault fault = { .vma = &sparse->vma, .pgoff = pgoff };
 
-	KUNIT_EXPECT_EQ_MSG(test, sparse->vma.vm_ops->fault(&fault), VM_FAULT_SIGBUS, "at page %llu",
+	KUNIT_EXPECT_EQ_MSG(test, sparse->vma.vm_ops->fault(&fault), VM_FAULT_SIGBUS, "page %llu",
 			    pgoff);
 	KUNIT_EXPECT_NULL(test, fault.page);
 }
@@ -220,4 +221,5 @@ static struct kunit_suite fault_suite = {
 	.suite_exit	= kvpool_test_suite_exit,
 	.test_cases	= fault_cases,
 };
+
 kunit_test_suite(fault_suite);

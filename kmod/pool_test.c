@@ -352,4 +352,5 @@ static struct kunit_suite pool_suite = {
 	.suite_exit	= kvpool_test_suite_exit,
 	.test_cases	= pool_cases,
 };
+
 kunit_test_suite(pool_suite);

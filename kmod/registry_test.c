@@ -274,4 +274,5 @@ static struct kunit_suite registry_suite = {
 	.suite_exit	= registry_suite_exit,
 	.test_cases	= registry_cases,
 };
+
 kunit_test_suite(registry_suite);

@@ -293,7 +293,8 @@ static void requests_without_sense_are_refused(struct kunit *test)
 	expect_request(test, message, -EINVAL, "name: only A-Z a-z 0-9 _ and - are allowed");
 	message = smallest(test);
 	put_text(message, KVPOOL_A_POOL_LABEL, "\x7f");
-	expect_request(test, message, -EINVAL, "label: only printable ASCII characters are allowed");
+	expect_request(test, message, -EINVAL,
+		       "label: only printable ASCII characters are allowed");
 	message = smallest(test);
 	put_u32(message, KVPOOL_A_POOL_MODE, 0111);
 	expect_request(test, message, -EINVAL,
@@ -349,4 +350,5 @@ static struct kunit_suite request_suite = {
 	.name		= "kvpool_request",
 	.test_cases	= request_cases,
 };
+
 kunit_test_suite(request_suite);

@@ -65,7 +65,8 @@ static int layout_init(struct kunit *test)
 		return err;
 	kthread_use_mm(kvpool_test_mm);
 	test->priv = layout;
-	layout->array = map(NULL, 0, PAGE_ALIGN(sizeof(layout->segments)), PROT_READ | PROT_WRITE, 0);
+	layout->array = map(NULL, 0, PAGE_ALIGN(sizeof(layout->segments)),
+			    PROT_READ | PROT_WRITE, 0);
 	space = map(NULL, 0, ROOM + 3 * SZ_2M, PROT_NONE, 0);
 	if (IS_ERR_VALUE(layout->array) || IS_ERR_VALUE(space))
 		return -ENOMEM;
@@ -140,7 +141,8 @@ static void expect(struct kunit *test, u64 addr, u64 length, const struct expect
 		const struct kvpool_pool *pool = wanted[i].pool ?
 						 layout->pool[wanted[i].pool - 1] : NULL;
 
-		KUNIT_EXPECT_EQ_MSG(test, got->addr, layout->base + wanted[i].addr, "segment %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, got->addr, layout->base + wanted[i].addr,
+				    "segment %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, got->length, wanted[i].length, "segment %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, got->kind, wanted[i].kind, "segment %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, got->flags, wanted[i].flags, "segment %u", i);
@@ -148,7 +150,8 @@ static void expect(struct kunit *test, u64 addr, u64 length, const struct expect
 		KUNIT_EXPECT_EQ_MSG(test, got->id, pool ? pool->id : 0, "segment %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, got->generation, pool ? pool->generation : 0,
 				    "segment %u", i);
-		KUNIT_EXPECT_EQ_MSG(test, got->pool_length, pool ? pool->length : 0, "segment %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, got->pool_length, pool ? pool->length : 0,
+				    "segment %u", i);
 		KUNIT_EXPECT_STREQ_MSG(test, (const char *)got->domain, pool ? "test" : "",
 				       "segment %u", i);
 		KUNIT_EXPECT_EQ(test, got->reserved, 0);
@@ -239,8 +242,9 @@ static void holes_are_told(struct kunit *test)
 	       { 4 * M2, M2, KVPOOL_SEGMENT_UNMAPPED, 0, 0, 0 });
 	/* In the middle of a hole, and of a page. */
 	EXPECT(M2 - 5, 4, { M2 - 5, 4, KVPOOL_SEGMENT_UNMAPPED, 0, 0, 0 });
-	EXPECT(2 * M2 + PAGE_SIZE - 1, 2, { 2 * M2 + PAGE_SIZE - 1, 1, KVPOOL_SEGMENT_POOL, RW, 1,
-					    SZ_8G + M2 + PAGE_SIZE - 1 },
+	EXPECT(2 * M2 + PAGE_SIZE - 1, 2,
+	       { 2 * M2 + PAGE_SIZE - 1, 1, KVPOOL_SEGMENT_POOL, RW, 1,
+		 SZ_8G + M2 + PAGE_SIZE - 1 },
 	       { 2 * M2 + PAGE_SIZE, 1, KVPOOL_SEGMENT_UNMAPPED, 0, 0, 0 });
 }
 
@@ -339,4 +343,5 @@ static struct kunit_suite resolve_suite = {
 	.suite_exit	= kvpool_test_suite_exit,
 	.test_cases	= resolve_cases,
 };
+
 kunit_test_suite(resolve_suite);

@@ -82,11 +82,19 @@ step_fails() {
 	nothing_left && insmod "$module" && [ -c /dev/kvpool/control ] && rmmod kvpool && nothing_left
 }
 
+# calls_of FUNCTION: how many calls of it a load makes.
+calls_of() {
+	insmod ./fail_call.ko symbol="$1" call=0 && insmod "$module"
+	cat /sys/module/fail_call/parameters/calls
+	rmmod kvpool fail_call
+}
+
 verdict "modinfo" described
 verdict "taint" tainted
 verdict "load and unload 100 times" again_and_again
 
 module=$(modinfo -n kvpool)
+nodes=$(find /sys/devices/virtual/kvpool -type d -path '*/reserve/node*' | wc -l)
 rmmod kvpool
 enomem="Cannot allocate memory"
 verdict "no thread for the reserve" step_fails kthread_create_on_node 1 -12 "$enomem"
@@ -97,9 +105,10 @@ verdict "no device numbers" step_fails alloc_chrdev_region 1 -16 "Device or reso
 verdict "no control device" step_fails cdev_add 1 -12 "$enomem"
 verdict "no pool devices" step_fails cdev_add 2 -12 "$enomem"
 verdict "no control node" step_fails device_create 1 -12 "$enomem"
-# The first is the kernel's own, for the module's directory.
-verdict "no directory of the reserve" step_fails kobject_create_and_add 2 0 "$enomem"
-verdict "no directory of a node" step_fails kobject_create_and_add 3 0 "$enomem"
+# The kernel makes directories for every module first, how many depends on it.
+directory=$(($(calls_of kobject_create_and_add) - nodes))
+verdict "no directory of the reserve" step_fails kobject_create_and_add "$directory" 0 "$enomem"
+verdict "no directory of a node" step_fails kobject_create_and_add $((directory + 1)) 0 "$enomem"
 verdict "netlink family refused" step_fails genl_register_family 1 -17 "File exists"
 modprobe kvpool
 chgrp kvpool /dev/kvpool/control
