@@ -10,7 +10,8 @@
 
 enum { PREFILL, DECODE_1, DECODE_2, PROCESSES };
 
-static const char *const devices[PROCESSES] = { "rxe0", "rxe1", "rxe1" };
+/* Soft-RoCE over dummy interfaces reaches no other device: all have the same one. */
+#define DEVICE "rxe0"
 
 static struct store store;
 
@@ -170,7 +171,7 @@ static void run(int line, uint32_t number, bool again)
 	} else {
 		rank_open(&rank, number, KVP_LIFETIME_PERSISTENT);
 	}
-	pd = rdma_pd(devices[number]);
+	pd = rdma_pd(DEVICE);
 	RETURNS(0, kvp_registrar_verbs(&pd, 1, RDMA_ACCESS, &at_device, &error));
 	rank_use(&rank, at_store);
 	rank_use(&rank, at_device);
