@@ -8,6 +8,7 @@
 #   make test-dkms  the module by way of dkms, in a guest of each release (as root)
 #   make check      static checks
 #   make fuzz       fuzz what takes data from outside, FUZZ_TIME seconds a target
+#   make bench      benchmarks in a guest (as root); BENCH_ICOUNT=1: times repeat
 #   make install    library, header, tool, manuals; DESTDIR, PREFIX
 #   make dkms-install, dkms-remove  module by dkms, for this and later kernels (as root)
 #   make install-module             module for this kernel only
@@ -43,7 +44,7 @@ LIB := $(SO) $(BUILD)/libkvpool.so $(BUILD)/libkvpool.a $(BUILD)/libkvpool.pc
 TOOL := $(BUILD)/kvpoolctl
 
 .PHONY: all module lib tools unit-tests guest-tests guest-module examples test test-matrix test-dkms \
-	demo check fuzz fuzz-tests clean install install-guest install-module dkms-install dkms-remove
+	demo check fuzz fuzz-tests bench clean install install-guest install-module dkms-install dkms-remove
 .DELETE_ON_ERROR:
 
 all: module lib tools
@@ -166,6 +167,9 @@ demo:
 
 check:
 	tests/check
+
+bench:
+	tests/bench/run
 
 install: lib tools
 	install -D -m 755 $(SO) $(DESTDIR)$(LIBDIR)/libkvpool.so.0

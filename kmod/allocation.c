@@ -332,20 +332,29 @@ static int begin(struct allocation *allocation, bool known, bool strict,
 	return kvpool_memory_check(rest, extack);
 }
 
-/* Tell a cgroup limit from fragmentation: the first goes away without the charge. */
+static bool can_have(u32 node, bool strict, gfp_t flags)
+{
+	struct page *page = block_alloc(node, strict, flags);
+
+	if (page)
+		put_page(page);
+	return page;
+}
+
+/*
+ * Tell a cgroup limit from fragmentation: the first goes away without the charge, and
+ * comes back with it. A block may also have come free since the failure.
+ */
 static void explain_failure(const struct allocation *allocation, u32 node, bool strict,
 			    struct netlink_ext_ack *extack)
 {
 	u32 block = allocation->blocks->held, count = allocation->blocks->count;
-	struct page *page;
 
 	if (allocation->low) {
 		NL_SET_ERR_MSG_FMT(extack, "min_available reached at block %u of %u", block, count);
 		return;
 	}
-	page = block_alloc(node, strict, 0);
-	if (page) {
-		put_page(page);
+	if (can_have(node, strict, 0) && !can_have(node, strict, __GFP_ACCOUNT)) {
 		NL_SET_ERR_MSG_FMT(extack, "memory cgroup limit reached at block %u of %u",
 				   block, count);
 	} else if (node != KVPOOL_NO_NODE && strict) {
