@@ -126,7 +126,7 @@ static void sets(uint64_t *state)
 	change.registration = roll(state) % 5;
 	if (ref.id)
 		ALLOWED(kvp_pool_set(shared, ref.id, ref.generation, &change, NULL), ENOENT, ESTALE,
-			ENODEV);
+			ENODEV, EINVAL);
 }
 
 static int ignore(const struct kvp_segment *segment, void *arg)
