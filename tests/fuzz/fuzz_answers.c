@@ -196,6 +196,7 @@ int __wrap_ioctl(int fd, unsigned long command, ...)
 	va_list args;
 	void *argument;
 	size_t size;
+	int err;
 
 	va_start(args, command);
 	argument = va_arg(args, void *);
@@ -206,11 +207,17 @@ int __wrap_ioctl(int fd, unsigned long command, ...)
 		return -1;
 	}
 	size--;
-	if (*bytes++) {
-		errno = bytes[-1];
+	err = *bytes++;
+	/* This one says in words why it failed. */
+	if (command == KVPOOL_IOC_FILL)
+		copy_back(argument, sizeof(struct kvpool_fill), &bytes, &size);
+	if (err) {
+		errno = err;
 		return -1;
 	}
 	switch (command) {
+	case KVPOOL_IOC_FILL:
+		break;
 	case KVPOOL_IOC_RESOLVE:
 		resolved(argument, bytes, size);
 		break;
