@@ -68,7 +68,7 @@ $(BUILD)/lib/%.o: lib/%.c $(LIB_HDR)
 
 $(SO): $(LIB_OBJ) lib/kvpool.map
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread -Wl,-soname,libkvpool.so.0 -Wl,-z,defs \
-		-Wl,--version-script=lib/kvpool.map -o $@ $(LIB_OBJ) -libverbs -lmnl -lz
+		-Wl,--version-script=lib/kvpool.map -o $@ $(LIB_OBJ) -libverbs -lmnl
 
 $(BUILD)/libkvpool.so: $(SO)
 	ln -sf libkvpool.so.0 $@
@@ -92,7 +92,7 @@ $(BUILD)/guest/%: tests/guest/%.c $(GUEST_SUPPORT) $(wildcard tests/guest/*.h te
 		$(SO) $(BUILD)/libkvpool.so
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -pthread -Ilib -Iuapi -o $@ $< $(GUEST_SUPPORT) \
-		$(GUEST_LIB) -libverbs -lmnl -lz
+		$(GUEST_LIB) -libverbs -lmnl
 GUEST_LIB = -L$(BUILD) -lkvpool
 # Dies with records of the journal: what writes them has to be at hand.
 $(BUILD)/guest/test_matrix_death: GUEST_LIB = -Wl,--wrap=kvp_log_append $(BUILD)/libkvpool.a
@@ -141,7 +141,7 @@ $(BUILD)/unit/%.o: %.c $(LIB_HDR) $(wildcard lib/*.h tools/*.h tests/unit/*.h)
 $(BUILD)/unit/test_%: $(BUILD)/unit/tests/unit/test_%.o $(UNIT_OBJ)
 	$(CC) $(SANITIZE) -pthread -o $@ $< \
 		$(patsubst %.c,$(BUILD)/unit/%.o,$(LIB_SRC) $(UNIT_SUPPORT) $(UNIT_EXTRA_test_$*)) \
-		$(UNIT_WRAPS) -lcmocka -lmnl -libverbs -lz $(UNIT_LIBS_test_$*)
+		$(UNIT_WRAPS) -lcmocka -lmnl -libverbs $(UNIT_LIBS_test_$*)
 
 # Shared objects that test_load loads, each another kind.
 UNIT_LOADED := $(patsubst %,$(BUILD)/unit/loaded_%.so,store batch none newer half nameless)

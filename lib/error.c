@@ -81,6 +81,7 @@ KVP_EXPORT const char *kvp_journal_type_name(enum kvp_journal_type type)
 		[KVP_JOURNAL_FILE] = "file",
 		[KVP_JOURNAL_BEGIN] = "begin",
 		[KVP_JOURNAL_POOL] = "pool",
+		[KVP_JOURNAL_DEVICE] = "device",
 		[KVP_JOURNAL_INTENT] = "intent",
 		[KVP_JOURNAL_OUTCOME] = "outcome",
 		[KVP_JOURNAL_COMMIT] = "commit",

@@ -31,12 +31,12 @@
 
 /* ---------------------------------------------------------------- writing */
 
-static void store(struct kvp_log *log, const union kvp_journal_any_record *record, size_t size)
+static void store(struct kvp_log *log, const struct kvp_journal_head *record, size_t size)
 {
 	unsigned char *at = (unsigned char *)log->map + log->offset;
 	uint64_t first;
 
-	/* Magic, version and type. Lengths of records are multiples of 8. */
+	/* Magic and checksum. Lengths of records are multiples of 8. */
 	memcpy(&first, record, sizeof(first));
 	memcpy(at + sizeof(first), (const unsigned char *)record + sizeof(first),
 	       size - sizeof(first));
@@ -45,7 +45,7 @@ static void store(struct kvp_log *log, const union kvp_journal_any_record *recor
 	log->sequence++;
 }
 
-int kvp_log_append(struct kvp_log *log, union kvp_journal_any_record *record,
+int kvp_log_append(struct kvp_log *log, struct kvp_journal_head *record,
 		   enum kvp_journal_type type)
 {
 	const size_t size = kvp_journal_seal(record, type, log->sequence);
@@ -184,7 +184,7 @@ static int identify(struct kvp_log *log, struct kvp_journal_file_record *file)
 }
 
 /* It gets its name when its first record is there: nobody finds one without. */
-static int create(struct kvp_log *log, union kvp_journal_any_record *file)
+static int create(struct kvp_log *log, struct kvp_journal_file_record *file)
 {
 	char hidden[sizeof(log->name) + 1];
 	int err;
@@ -197,10 +197,10 @@ static int create(struct kvp_log *log, union kvp_journal_any_record *file)
 	log->offset = 0;
 	log->sequence = 0;
 	log->reserved = 0;
-	err = kvp_log_reserve(log, sizeof(file->file));
+	err = kvp_log_reserve(log, sizeof(*file));
 	log->reserved = 0;
 	if (!err)
-		err = kvp_log_append(log, file, KVP_JOURNAL_FILE);
+		err = kvp_log_append(log, &file->head, KVP_JOURNAL_FILE);
 	if (!err && renameat(log->dir_fd, hidden, log->dir_fd, log->name))
 		err = -errno;
 	log->mapped = !err && in_memory(log->fd);
@@ -213,11 +213,11 @@ static int create(struct kvp_log *log, union kvp_journal_any_record *file)
 
 int kvp_log_start(struct kvp_log *log, struct kvp_error *error)
 {
-	union kvp_journal_any_record file = { 0 };
+	struct kvp_journal_file_record file = { 0 };
 	char path[KVP_JOURNAL_PATH_SIZE];
 	int err;
 
-	err = identify(log, &file.file);
+	err = identify(log, &file);
 	if (err)
 		return kvp_fail(error, err, KVP_PHASE_JOURNAL, KVP_NONE, NULL,
 				"mount the proc of this pid namespace, or switch the journal off "

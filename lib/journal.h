@@ -34,10 +34,10 @@
  */
 struct kvp_journal_head {
 	uint32_t magic;
+	uint32_t checksum;	/* XXH32 of all that follows it in the record */
 	uint16_t version;
 	uint16_t type;		/* enum kvp_journal_type */
 	uint32_t length;	/* of the whole record */
-	uint32_t crc;		/* zlib's crc32 of the record, taken with 0 here */
 	uint64_t sequence;	/* 0 for the first record, then one more each */
 };
 
@@ -72,15 +72,26 @@ struct kvp_journal_pool_record {
 	uint32_t flags;
 };
 
-#define KVP_JOURNAL_ENTRY_EXTERNAL	(1U << 0)
-#define KVP_JOURNAL_ENTRY_READ_ONLY	(1U << 1)
+#define KVP_JOURNAL_DEVICE_EXTERNAL	(1U << 0)
 
+struct kvp_journal_device_record {
+	struct kvp_journal_head head;
+	uint64_t transaction;
+	uint32_t device;	/* of the registrar */
+	uint32_t flags;
+	char registrar[KVP_NAME_SIZE];
+	char name[KVP_NAME_SIZE];
+};
+
+#define KVP_JOURNAL_ENTRY_READ_ONLY	(1U << 0)
+
+/* One for each entry, so it is kept small: names are in the record of the device. */
 struct kvp_journal_intent_record {
 	struct kvp_journal_head head;
 	uint64_t transaction;
 	uint32_t entry;
 	uint32_t index;
-	uint32_t device;
+	uint32_t device;	/* number of its record in the transaction */
 	uint32_t flags;
 	uint64_t addr;
 	uint64_t length;
@@ -88,8 +99,6 @@ struct kvp_journal_intent_record {
 	uint64_t offset;
 	uint32_t pool;
 	uint32_t zero;
-	char registrar[KVP_NAME_SIZE];
-	char device_name[KVP_NAME_SIZE];
 };
 
 /* Outcome of registering, and of undoing: `cookie` is 0 in the latter. */
@@ -119,6 +128,7 @@ union kvp_journal_any_record {
 	struct kvp_journal_file_record file;
 	struct kvp_journal_begin_record begin;
 	struct kvp_journal_pool_record pool;
+	struct kvp_journal_device_record device;
 	struct kvp_journal_intent_record intent;
 	struct kvp_journal_outcome_record outcome;
 	struct kvp_journal_undo_record undo;
@@ -127,11 +137,14 @@ union kvp_journal_any_record {
 
 /* Bytes of a record of this type; 0: no such type. */
 size_t kvp_journal_record_size(unsigned int type);
-/* Fill in the header; the rest is there, in little endian. Returns the length. */
-size_t kvp_journal_seal(union kvp_journal_any_record *record, enum kvp_journal_type type,
+/*
+ * Fill in the header of the record that begins with it; the rest is there, in little
+ * endian. Returns the length.
+ */
+size_t kvp_journal_seal(struct kvp_journal_head *record, enum kvp_journal_type type,
 			uint64_t sequence);
 /* The checksum that the record of `size` bytes at `bytes` must have. */
-uint32_t kvp_journal_crc(const void *bytes, size_t size);
+uint32_t kvp_journal_checksum(const void *bytes, size_t size);
 
 /* ---------------------------------------------------------------- process.c */
 
@@ -207,8 +220,8 @@ int kvp_log_start(struct kvp_log *log, struct kvp_error *error);
 void kvp_log_free(struct kvp_log *log);
 /* Make the file end at `at`, without space behind it. */
 int kvp_log_cut(struct kvp_log *log, uint64_t at);
-/* Seal a record and write it at the end; all of it, or a negative errno. */
-int kvp_log_append(struct kvp_log *log, union kvp_journal_any_record *record,
+/* Seal the record that begins with `record` and write it at the end; all of it, or a negative errno. */
+int kvp_log_append(struct kvp_log *log, struct kvp_journal_head *record,
 		   enum kvp_journal_type type);
 /* Make sure that `more` bytes beside those that are reserved can be written. */
 int kvp_log_reserve(struct kvp_log *log, uint64_t more);
@@ -242,9 +255,9 @@ void kvp_log_end(struct kvp_registration *registration);
 
 /* ------------------------------------------ journal_read.c, journal_apply.c */
 
-/* A transaction as it is read, and where its entries are among all. */
+/* Where a transaction's entries, or devices, are among all. */
 struct kvp_journal_numbers {
-	uint32_t *positions;	/* by the entry's number in the transaction */
+	uint32_t *positions;	/* by the number in the transaction */
 	uint32_t count, room;
 };
 
@@ -253,9 +266,12 @@ struct kvp_journal {
 	struct kvp_journal_record *records;
 	struct kvp_journal_entry *entries;
 	struct kvp_journal_pool *pools;
+	struct kvp_journal_device *devices;
 	struct kvp_journal_transaction *transactions;
-	struct kvp_journal_numbers *numbers;	/* of each transaction */
-	uint32_t record_room, entry_room, pool_room, transaction_room, numbers_room;
+	/* Of each transaction. */
+	struct kvp_journal_numbers *entry_numbers, *device_numbers;
+	uint32_t record_room, entry_room, pool_room, device_room, transaction_room;
+	uint32_t entry_numbers_room, device_numbers_room;
 };
 
 /* Read what is in memory. 0 whatever it is, see info.condition, or -ENOMEM. */

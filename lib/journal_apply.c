@@ -95,8 +95,10 @@ static int apply_begin(struct kvp_journal *journal, const struct kvp_journal_beg
 
 	if (kvp_journal_grow(&journal->transactions, n, &journal->transaction_room,
 			     sizeof(*transaction)) ||
-	    kvp_journal_grow(&journal->numbers, n, &journal->numbers_room,
-			     sizeof(*journal->numbers)))
+	    kvp_journal_grow(&journal->entry_numbers, n, &journal->entry_numbers_room,
+			     sizeof(*journal->entry_numbers)) ||
+	    kvp_journal_grow(&journal->device_numbers, n, &journal->device_numbers_room,
+			     sizeof(*journal->device_numbers)))
 		return -ENOMEM;
 	transaction = &journal->transactions[n];
 	*transaction = (struct kvp_journal_transaction){
@@ -109,7 +111,8 @@ static int apply_begin(struct kvp_journal *journal, const struct kvp_journal_beg
 			   transaction->number, transaction[-1].number);
 	if (!text_of(raw->domain, transaction->domain, true, false))
 		return bad(journal, "the domain is no name");
-	journal->numbers[n] = (struct kvp_journal_numbers){ 0 };
+	journal->entry_numbers[n] = (struct kvp_journal_numbers){ 0 };
+	journal->device_numbers[n] = (struct kvp_journal_numbers){ 0 };
 	record->transaction = transaction->number;
 	record->position = n;
 	journal->info.transactions++;
@@ -144,9 +147,50 @@ static int apply_pool(struct kvp_journal *journal, const struct kvp_journal_pool
 	return 0;
 }
 
+/* Something at `position` is the next of its transaction. */
+static int number(struct kvp_journal_numbers *numbers, uint32_t position)
+{
+	if (kvp_journal_grow(&numbers->positions, numbers->count, &numbers->room,
+			     sizeof(*numbers->positions)))
+		return -ENOMEM;
+	numbers->positions[numbers->count++] = position;
+	return 0;
+}
+
+static int apply_device(struct kvp_journal *journal, const struct kvp_journal_device_record *raw,
+			struct kvp_journal_record *record)
+{
+	const uint32_t flags = le32toh(raw->flags), n = journal->info.devices;
+	struct kvp_journal_device *device;
+	int err;
+
+	err = find(journal, le64toh(raw->transaction), record);
+	if (err)
+		return err;
+	if (kvp_journal_grow(&journal->devices, n, &journal->device_room, sizeof(*device)))
+		return -ENOMEM;
+	device = &journal->devices[n];
+	*device = (struct kvp_journal_device){
+		.transaction = record->transaction,
+		.device = le32toh(raw->device),
+		.external = !!(flags & KVP_JOURNAL_DEVICE_EXTERNAL),
+	};
+	if (flags & ~KVP_JOURNAL_DEVICE_EXTERNAL)
+		return bad(journal, "the device has unknown flags 0x%" PRIx32, flags);
+	if (!text_of(raw->registrar, device->registrar, true, !device->external) ||
+	    !text_of(raw->name, device->name, false, true))
+		return bad(journal, "the name of the registrar or device is no name");
+	err = number(&journal->device_numbers[record->position], n);
+	if (err)
+		return err;
+	record->position = n;
+	journal->info.devices++;
+	return 0;
+}
+
 static int fill_entry(struct kvp_journal *journal, const struct kvp_journal_intent_record *raw,
 		      const struct kvp_journal_transaction *transaction,
-		      struct kvp_journal_entry *entry)
+		      const struct kvp_journal_device *device, struct kvp_journal_entry *entry)
 {
 	const uint32_t flags = le32toh(raw->flags);
 	struct kvp_chunk *chunk = &entry->chunk;
@@ -154,8 +198,10 @@ static int fill_entry(struct kvp_journal *journal, const struct kvp_journal_inte
 	entry->transaction = transaction->number;
 	entry->number = le32toh(raw->entry);
 	entry->index = le32toh(raw->index);
-	entry->device = le32toh(raw->device);
-	entry->external = !!(flags & KVP_JOURNAL_ENTRY_EXTERNAL);
+	entry->device = device->device;
+	entry->external = device->external;
+	memcpy(entry->registrar, device->registrar, sizeof(entry->registrar));
+	memcpy(entry->device_name, device->name, sizeof(entry->device_name));
 	entry->state = KVP_JOURNAL_ENTRY_INTENDED;
 	entry->open = 1;
 	chunk->addr = (void *)(uintptr_t)le64toh(raw->addr);
@@ -166,13 +212,10 @@ static int fill_entry(struct kvp_journal *journal, const struct kvp_journal_inte
 	chunk->span.id = le32toh(raw->pool);
 	chunk->span.generation = le64toh(raw->generation);
 	chunk->span.offset = le64toh(raw->offset);
-	if (flags & ~(KVP_JOURNAL_ENTRY_EXTERNAL | KVP_JOURNAL_ENTRY_READ_ONLY))
+	if (flags & ~KVP_JOURNAL_ENTRY_READ_ONLY)
 		return bad(journal, "the entry has unknown flags 0x%" PRIx32, flags);
 	if (!chunk->length || chunk->span.offset + chunk->length < chunk->length)
 		return bad(journal, "the entry's span is empty, or wraps");
-	if (!text_of(raw->registrar, entry->registrar, true, !entry->external) ||
-	    !text_of(raw->device_name, entry->device_name, false, true))
-		return bad(journal, "the name of the registrar or device is no name");
 	return 0;
 }
 
@@ -180,7 +223,8 @@ static int apply_intent(struct kvp_journal *journal, const struct kvp_journal_in
 			struct kvp_journal_record *record)
 {
 	const struct kvp_journal_transaction *transaction;
-	const uint32_t n = journal->info.entries;
+	const uint32_t n = journal->info.entries, device = le32toh(raw->device);
+	const struct kvp_journal_numbers *devices;
 	struct kvp_journal_numbers *numbers;
 	struct kvp_journal_entry *entry;
 	int err;
@@ -189,21 +233,26 @@ static int apply_intent(struct kvp_journal *journal, const struct kvp_journal_in
 	if (err)
 		return err;
 	transaction = &journal->transactions[record->position];
-	numbers = &journal->numbers[record->position];
+	numbers = &journal->entry_numbers[record->position];
+	devices = &journal->device_numbers[record->position];
 	if (transaction->committed || numbers->count == transaction->entries ||
 	    le32toh(raw->entry) != numbers->count)
 		return bad(journal, "entry %" PRIu32 " is not the next of transaction %" PRIu64,
 			   le32toh(raw->entry), transaction->number);
-	if (kvp_journal_grow(&journal->entries, n, &journal->entry_room, sizeof(*entry)) ||
-	    kvp_journal_grow(&numbers->positions, numbers->count, &numbers->room,
-			     sizeof(*numbers->positions)))
+	if (device >= devices->count)
+		return bad(journal, "device %" PRIu32 " of transaction %" PRIu64
+			   " is not known, %" PRIu32 " are", device, transaction->number,
+			   devices->count);
+	if (kvp_journal_grow(&journal->entries, n, &journal->entry_room, sizeof(*entry)))
 		return -ENOMEM;
 	entry = &journal->entries[n];
 	*entry = (struct kvp_journal_entry){ 0 };
-	err = fill_entry(journal, raw, transaction, entry);
+	err = fill_entry(journal, raw, transaction,
+			 &journal->devices[devices->positions[device]], entry);
+	if (!err)
+		err = number(numbers, n);
 	if (err)
 		return err;
-	numbers->positions[numbers->count++] = n;
 	record->entry = entry->number;
 	record->position = n;
 	journal->info.entries++;
@@ -222,7 +271,7 @@ static int find_entry(struct kvp_journal *journal, uint64_t transaction, uint32_
 	if (err)
 		return err;
 	record->entry = number;
-	numbers = &journal->numbers[record->position];
+	numbers = &journal->entry_numbers[record->position];
 	if (number >= numbers->count)
 		return bad(journal, "entry %" PRIu32 " of transaction %" PRIu64
 			   " was never intended", number, transaction);
@@ -284,7 +333,7 @@ static int apply_commit(struct kvp_journal *journal, uint64_t number,
 	if (err)
 		return err;
 	transaction = &journal->transactions[record->position];
-	numbers = &journal->numbers[record->position];
+	numbers = &journal->entry_numbers[record->position];
 	for (i = 0; i < numbers->count; i++)
 		if (journal->entries[numbers->positions[i]].state != KVP_JOURNAL_ENTRY_REGISTERED)
 			break;
@@ -308,7 +357,7 @@ static int apply_end(struct kvp_journal *journal, uint64_t number,
 	err = find(journal, number, record);
 	if (err)
 		return err;
-	numbers = &journal->numbers[record->position];
+	numbers = &journal->entry_numbers[record->position];
 	/* Records of undoing may be missing where they could not be written. */
 	for (i = 0; i < numbers->count; i++)
 		if (journal->entries[numbers->positions[i]].open)
@@ -331,6 +380,8 @@ int kvp_journal_apply(struct kvp_journal *journal, const union kvp_journal_any_r
 		return apply_begin(journal, &raw->begin, record);
 	case KVP_JOURNAL_POOL:
 		return apply_pool(journal, &raw->pool, record);
+	case KVP_JOURNAL_DEVICE:
+		return apply_device(journal, &raw->device, record);
 	case KVP_JOURNAL_INTENT:
 		return apply_intent(journal, &raw->intent, record);
 	case KVP_JOURNAL_OUTCOME:

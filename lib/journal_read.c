@@ -54,7 +54,7 @@ static int check_version(struct kvp_journal *journal, const struct kvp_journal_h
 		return 0;
 	/* Magic, version, length and checksum stay where they are in every format. */
 	if (version > KVP_JOURNAL_VERSION && left >= sizeof(*head) && length >= sizeof(*head) &&
-	    (length > left || le32toh(head->crc) == kvp_journal_crc(bytes, length)))
+	    (length > left || le32toh(head->checksum) == kvp_journal_checksum(bytes, length)))
 		return stop(journal, KVP_JOURNAL_NEWER, "format version %u, this library knows %u: "
 			    "use the library that wrote it", version, KVP_JOURNAL_VERSION);
 	return stop(journal, KVP_JOURNAL_DAMAGED, "the version of a record is %u", version);
@@ -76,7 +76,7 @@ static int check(struct kvp_journal *journal, const unsigned char *bytes, size_t
 	}
 	if (check_version(journal, &head, bytes, left))
 		return -EBADMSG;
-	if (left < offsetof(struct kvp_journal_head, crc)) {
+	if (left < offsetof(struct kvp_journal_head, sequence)) {
 		/* The lowest bytes come first: what is there of a type may look like another. */
 		if (left >= offsetof(struct kvp_journal_head, length) && !size)
 			return stop(journal, KVP_JOURNAL_DAMAGED, "a record of unknown type %u",
@@ -94,7 +94,7 @@ static int check(struct kvp_journal *journal, const unsigned char *bytes, size_t
 		return stop(journal, KVP_JOURNAL_TORN, "%zu of %zu bytes of a record of type %s, "
 			    "then the file ends", left, size,
 			    kvp_journal_type_name((enum kvp_journal_type)type));
-	if (le32toh(head.crc) != kvp_journal_crc(bytes, size))
+	if (le32toh(head.checksum) != kvp_journal_checksum(bytes, size))
 		return stop(journal, KVP_JOURNAL_DAMAGED, "the checksum of a record of type %s is "
 			    "wrong", kvp_journal_type_name((enum kvp_journal_type)type));
 	if (info->records ? type == KVP_JOURNAL_FILE : type != KVP_JOURNAL_FILE)
@@ -268,12 +268,16 @@ KVP_EXPORT void kvp_journal_free(struct kvp_journal *journal)
 
 	if (!journal)
 		return;
-	for (i = 0; i < journal->info.transactions; i++)
-		free(journal->numbers[i].positions);
-	free(journal->numbers);
+	for (i = 0; i < journal->info.transactions; i++) {
+		free(journal->entry_numbers[i].positions);
+		free(journal->device_numbers[i].positions);
+	}
+	free(journal->entry_numbers);
+	free(journal->device_numbers);
 	free(journal->transactions);
 	free(journal->entries);
 	free(journal->pools);
+	free(journal->devices);
 	free(journal->records);
 	free(journal);
 }
@@ -299,6 +303,12 @@ KVP_EXPORT const struct kvp_journal_pool *
 kvp_journal_pool(const struct kvp_journal *journal, uint32_t n)
 {
 	return n < journal->info.pools ? &journal->pools[n] : NULL;
+}
+
+KVP_EXPORT const struct kvp_journal_device *
+kvp_journal_device(const struct kvp_journal *journal, uint32_t n)
+{
+	return n < journal->info.devices ? &journal->devices[n] : NULL;
 }
 
 KVP_EXPORT const struct kvp_journal_entry *

@@ -12,44 +12,76 @@ static uint64_t worst_case(const struct kvp_registration *registration)
 	const uint64_t entry = sizeof(struct kvp_journal_intent_record) +
 		2 * sizeof(struct kvp_journal_outcome_record) +
 		sizeof(struct kvp_journal_undo_record);
+	uint64_t devices = 0;
+	uint32_t i;
 
+	for (i = 0; i < registration->set.count; i++)
+		devices += registration->set.registrars[i]->devices;
 	return sizeof(struct kvp_journal_begin_record) +
 	       registration->pool_count * sizeof(struct kvp_journal_pool_record) +
+	       devices * sizeof(struct kvp_journal_device_record) +
 	       registration->count * entry + 2 * sizeof(struct kvp_journal_mark_record);
 }
 
 static int append_pool(struct kvp_registration *registration, const struct kvp_pool_ref *pool)
 {
-	union kvp_journal_any_record record = { .pool = {
+	struct kvp_journal_pool_record record = {
 		.transaction = htole64(registration->record.transaction),
 		.generation = htole64(pool->generation),
 		.id = htole32(pool->id),
-	} };
+	};
 	uint32_t flags = 0;
 
 	if (pool->created)
 		flags |= KVP_JOURNAL_POOL_CREATED;
 	if (pool->committed)
 		flags |= KVP_JOURNAL_POOL_COMMITTED;
-	record.pool.flags = htole32(flags);
-	return kvp_log_append(registration->record.log, &record, KVP_JOURNAL_POOL);
+	record.flags = htole32(flags);
+	return kvp_log_append(registration->record.log, &record.head, KVP_JOURNAL_POOL);
+}
+
+static int append_device(struct kvp_registration *registration,
+			 const struct kvp_registrar *registrar, uint32_t device)
+{
+	struct kvp_journal_device_record record = {
+		.transaction = htole64(registration->record.transaction),
+		.device = htole32(device),
+	};
+
+	if (registrar->ops.external)
+		record.flags = htole32(KVP_JOURNAL_DEVICE_EXTERNAL);
+	snprintf(record.registrar, sizeof(record.registrar), "%s", registrar->name);
+	snprintf(record.name, sizeof(record.name), "%s", kvp_registrar_device(registrar, device));
+	return kvp_log_append(registration->record.log, &record.head, KVP_JOURNAL_DEVICE);
+}
+
+/* Entries name a device by its number among these. */
+static int append_devices(struct kvp_registration *registration)
+{
+	uint32_t i, device;
+	int err = 0;
+
+	for (i = 0; i < registration->set.count && !err; i++)
+		for (device = 0; device < registration->set.registrars[i]->devices && !err; device++)
+			err = append_device(registration, registration->set.registrars[i], device);
+	return err;
 }
 
 static int append_begin(struct kvp_registration *registration, const char *domain)
 {
-	union kvp_journal_any_record record = { .begin = {
+	struct kvp_journal_begin_record record = {
 		.transaction = htole64(registration->record.transaction),
 		.entries = htole32(registration->count),
 		.pools = htole32(registration->pool_count),
-	} };
+	};
 	uint32_t i;
 	int err;
 
-	snprintf(record.begin.domain, sizeof(record.begin.domain), "%s", domain);
-	err = kvp_log_append(registration->record.log, &record, KVP_JOURNAL_BEGIN);
+	snprintf(record.domain, sizeof(record.domain), "%s", domain);
+	err = kvp_log_append(registration->record.log, &record.head, KVP_JOURNAL_BEGIN);
 	for (i = 0; i < registration->pool_count && !err; i++)
 		err = append_pool(registration, &registration->pools[i]);
-	return err;
+	return err ? err : append_devices(registration);
 }
 
 /* Take back what was written from `at` on: a transaction that has begun by half. */
@@ -123,7 +155,7 @@ int kvp_log_begin(struct kvp_registration *registration, const char *domain,
 /* ------------------------------------------------------------------ steps */
 
 /* A record of a transaction, which takes it from the space reserved. */
-static int write_down(struct kvp_registration *registration, union kvp_journal_any_record *record,
+static int write_down(struct kvp_registration *registration, struct kvp_journal_head *record,
 		      enum kvp_journal_type type)
 {
 	uint64_t size = kvp_journal_record_size(type);
@@ -143,53 +175,49 @@ static int write_down(struct kvp_registration *registration, union kvp_journal_a
 	return err;
 }
 
-/* Once for every entry, so no format is looked at. */
-static void put_text(char to[KVP_NAME_SIZE], const char *text)
+/* The number of an entry's device among those of the transaction, see append_devices(). */
+static uint32_t device_number(const struct kvp_registration *registration,
+			      const struct kvp_entry *entry)
 {
-	memcpy(to, text, strnlen(text, KVP_NAME_SIZE - 1));
+	uint32_t number = entry->device, i;
+
+	for (i = 0; i < entry->registrar; i++)
+		number += registration->set.registrars[i]->devices;
+	return number;
 }
 
 int kvp_log_intent(struct kvp_registration *registration, uint32_t n)
 {
 	const struct kvp_entry *entry = &registration->entries[n];
-	const struct kvp_registrar *registrar = registration->set.registrars[entry->registrar];
-	union kvp_journal_any_record record = { .intent = {
+	struct kvp_journal_intent_record record = {
 		.transaction = htole64(registration->record.transaction),
 		.entry = htole32(registration->record.items[n].number),
 		.index = htole32(entry->index),
-		.device = htole32(entry->device),
+		.device = htole32(device_number(registration, entry)),
 		.addr = htole64((uintptr_t)entry->chunk.addr),
 		.length = htole64(entry->chunk.length),
 		.generation = htole64(entry->chunk.span.generation),
 		.offset = htole64(entry->chunk.span.offset),
 		.pool = htole32(entry->chunk.span.id),
-	} };
-	uint32_t flags = 0;
+	};
 
-	if (!registration->record.log)
-		return 0;
-	if (registrar->ops.external)
-		flags |= KVP_JOURNAL_ENTRY_EXTERNAL;
 	if (entry->chunk.flags & KVP_BUFFER_READ_ONLY)
-		flags |= KVP_JOURNAL_ENTRY_READ_ONLY;
-	record.intent.flags = htole32(flags);
-	put_text(record.intent.registrar, registrar->name);
-	put_text(record.intent.device_name, kvp_registrar_device(registrar, entry->device));
-	return write_down(registration, &record, KVP_JOURNAL_INTENT);
+		record.flags = htole32(KVP_JOURNAL_ENTRY_READ_ONLY);
+	return write_down(registration, &record.head, KVP_JOURNAL_INTENT);
 }
 
 static int write_outcome(struct kvp_registration *registration, uint32_t n, int code,
 			 enum kvp_journal_type type)
 {
-	union kvp_journal_any_record record = { .outcome = {
+	struct kvp_journal_outcome_record record = {
 		.transaction = htole64(registration->record.transaction),
 		.entry = htole32(registration->record.items[n].number),
 		.code = (int32_t)htole32((uint32_t)code),
-	} };
+	};
 
 	if (type == KVP_JOURNAL_OUTCOME && !code)
-		record.outcome.cookie = htole64((uintptr_t)registration->entries[n].cookie);
-	return write_down(registration, &record, type);
+		record.cookie = htole64((uintptr_t)registration->entries[n].cookie);
+	return write_down(registration, &record.head, type);
 }
 
 int kvp_log_outcome(struct kvp_registration *registration, uint32_t n, int code)
@@ -204,21 +232,21 @@ int kvp_log_undone(struct kvp_registration *registration, uint32_t n, int code)
 
 int kvp_log_undo(struct kvp_registration *registration, uint32_t n)
 {
-	union kvp_journal_any_record record = { .undo = {
+	struct kvp_journal_undo_record record = {
 		.transaction = htole64(registration->record.transaction),
 		.entry = htole32(registration->record.items[n].number),
-	} };
+	};
 
-	return write_down(registration, &record, KVP_JOURNAL_UNDO);
+	return write_down(registration, &record.head, KVP_JOURNAL_UNDO);
 }
 
 static int write_mark(struct kvp_registration *registration, enum kvp_journal_type type)
 {
-	union kvp_journal_any_record record = { .mark = {
+	struct kvp_journal_mark_record record = {
 		.transaction = htole64(registration->record.transaction),
-	} };
+	};
 
-	return write_down(registration, &record, type);
+	return write_down(registration, &record.head, type);
 }
 
 void kvp_log_retry(struct kvp_registration *registration)

@@ -927,6 +927,7 @@ enum kvp_journal_type {
 	KVP_JOURNAL_FILE = 1,	/* the first: which process writes it */
 	KVP_JOURNAL_BEGIN,	/* a transaction, with how many entries and pools */
 	KVP_JOURNAL_POOL,	/* one of its pools */
+	KVP_JOURNAL_DEVICE,	/* one of the devices that it registers at */
 	KVP_JOURNAL_INTENT,	/* an entry is about to be registered */
 	KVP_JOURNAL_OUTCOME,	/* what its registrar returned */
 	KVP_JOURNAL_COMMIT,	/* all are registered, the caller is told next */
@@ -979,6 +980,7 @@ struct kvp_journal_info {
 	uint32_t transactions;
 	uint32_t entries;
 	uint32_t pools;
+	uint32_t devices;
 	uint32_t open_transactions;	/* begun and not ended */
 	uint32_t open_entries;	/* intended, registered, undoing, quarantined */
 	/* Of the first record; all zero when `records` is 0. */
@@ -1002,7 +1004,7 @@ struct kvp_journal_record {
 	uint64_t transaction;
 	uint32_t entry;		/* its number in the transaction */
 	int32_t code;		/* what a registrar returned */
-	/* Of the entry, pool or transaction: kvp_journal_entry() and so on. */
+	/* Of the entry, device, pool or transaction: kvp_journal_entry() and so on. */
 	uint32_t position;
 };
 
@@ -1023,14 +1025,24 @@ struct kvp_journal_pool {
 	int committed;		/* a transaction of it was, this one or one before */
 };
 
+/* A device of a registrar. */
+struct kvp_journal_device {
+	uint64_t transaction;
+	char registrar[KVP_NAME_SIZE];	/* empty: it has no name */
+	uint32_t device;	/* its number at the registrar */
+	char name[KVP_NAME_SIZE];
+	int external;		/* outlives its process, see struct kvp_registrar_ops */
+};
+
 struct kvp_journal_entry {
 	uint64_t transaction;
 	uint32_t number;	/* in the transaction */
 	uint32_t index;		/* the caller's of the buffer */
+	/* Of its device. */
 	char registrar[KVP_NAME_SIZE];
 	uint32_t device;
 	char device_name[KVP_NAME_SIZE];
-	int external;		/* outlives its process, see struct kvp_registrar_ops */
+	int external;
 	struct kvp_chunk chunk;	/* its address is one of that process */
 	uint64_t cookie;
 	enum kvp_journal_state state;
@@ -1057,6 +1069,7 @@ const struct kvp_journal_record *kvp_journal_record(const struct kvp_journal *jo
 const struct kvp_journal_transaction *
 kvp_journal_transaction(const struct kvp_journal *journal, uint32_t n);
 const struct kvp_journal_pool *kvp_journal_pool(const struct kvp_journal *journal, uint32_t n);
+const struct kvp_journal_device *kvp_journal_device(const struct kvp_journal *journal, uint32_t n);
 /* In the order of their intents. */
 const struct kvp_journal_entry *kvp_journal_entry(const struct kvp_journal *journal, uint32_t n);
 

@@ -110,11 +110,11 @@ static bool held(const struct kvp_recovery *recovery, const struct kvp_journal_e
 static void write_step(struct kvp_log *log, const struct kvp_journal_entry *entry,
 		       enum kvp_journal_type type, int code)
 {
-	union kvp_journal_any_record record = { .outcome = {
+	struct kvp_journal_outcome_record record = {
 		.transaction = htole64(entry->transaction),
 		.entry = htole32(entry->number),
 		.code = (int32_t)htole32((uint32_t)code),
-	} };
+	};
 	const bool quarantined = entry->state == KVP_JOURNAL_ENTRY_QUARANTINED;
 
 	if (type == KVP_JOURNAL_UNDO && (quarantined || entry->state == KVP_JOURNAL_ENTRY_UNDOING))
@@ -122,7 +122,7 @@ static void write_step(struct kvp_log *log, const struct kvp_journal_entry *entr
 	if (type == KVP_JOURNAL_UNDONE && code && quarantined && code == entry->code)
 		return;
 	/* If it fails, the next recovery asks the registrar again, and is told -ENOENT. */
-	(void)kvp_log_append(log, &record, type);
+	(void)kvp_log_append(log, &record.head, type);
 }
 
 /* Returns 0 or why the entry can't be undone, with the reason in words. */

@@ -37,19 +37,25 @@ static const char *uuid_text(const uint8_t bytes[16], char text[HEX_TEXT + 4])
 
 /* -------------------------------------------------------------------- text */
 
+static void print_device(FILE *out, const char *registrar, int external, uint32_t device,
+			 const char *name)
+{
+	fprintf(out, "registrar %s%s, device %" PRIu32, registrar[0] ? registrar : "without a name",
+		external ? " (external)" : "", device);
+	if (name[0]) {
+		putc(' ', out);
+		format_safe(out, name);
+	}
+}
+
 void format_journal_entry(FILE *out, const struct kvp_journal_entry *entry)
 {
 	char span[KVP_SPAN_TEXT_SIZE];
 
 	if (kvp_span_format(&entry->chunk.span, span))
 		strcpy(span, "no span");
-	fprintf(out, "%s, registrar %s%s, device %" PRIu32, span,
-		entry->registrar[0] ? entry->registrar : "without a name",
-		entry->external ? " (external)" : "", entry->device);
-	if (entry->device_name[0]) {
-		putc(' ', out);
-		format_safe(out, entry->device_name);
-	}
+	fprintf(out, "%s, ", span);
+	print_device(out, entry->registrar, entry->external, entry->device, entry->device_name);
 }
 
 static void print_process(FILE *out, const struct kvp_journal_info *info)
@@ -93,6 +99,8 @@ static void print_pool(FILE *out, const struct kvp_journal *journal,
 static void print_record(FILE *out, const struct kvp_journal *journal,
 			 const struct kvp_journal_record *record)
 {
+	const struct kvp_journal_device *device;
+
 	fprintf(out, "  %8" PRIu64 "  %-7s", record->offset,
 		kvp_journal_type_name(record->type));
 	if (record->transaction)
@@ -105,6 +113,11 @@ static void print_record(FILE *out, const struct kvp_journal *journal,
 		break;
 	case KVP_JOURNAL_POOL:
 		print_pool(out, journal, record);
+		break;
+	case KVP_JOURNAL_DEVICE:
+		device = kvp_journal_device(journal, record->position);
+		fputs(": ", out);
+		print_device(out, device->registrar, device->external, device->device, device->name);
 		break;
 	case KVP_JOURNAL_INTENT:
 		fputs(": ", out);
@@ -245,6 +258,26 @@ static struct json_object *pool_object(const struct kvp_journal_pool *pool)
 	return object;
 }
 
+static void add_device(struct json_object **object, const char *registrar, int external,
+		       uint32_t device, const char *name)
+{
+	if (registrar[0])
+		add_text(object, "registrar", registrar);
+	add(object, "external", json_object_new_boolean(external));
+	add_number(object, "device", device);
+	if (name[0])
+		add_text(object, "device-name", name);
+}
+
+static struct json_object *device_object(const struct kvp_journal_device *device)
+{
+	struct json_object *object = json_object_new_object();
+
+	add_number(&object, "transaction", device->transaction);
+	add_device(&object, device->registrar, device->external, device->device, device->name);
+	return object;
+}
+
 static struct json_object *entry_object(const struct kvp_journal_entry *entry)
 {
 	struct json_object *object = json_object_new_object();
@@ -256,12 +289,7 @@ static struct json_object *entry_object(const struct kvp_journal_entry *entry)
 	if (!kvp_span_format(&entry->chunk.span, span))
 		add_text(&object, "span", span);
 	add_number(&object, "addr", (uintptr_t)entry->chunk.addr);
-	if (entry->registrar[0])
-		add_text(&object, "registrar", entry->registrar);
-	add(&object, "external", json_object_new_boolean(entry->external));
-	add_number(&object, "device", entry->device);
-	if (entry->device_name[0])
-		add_text(&object, "device-name", entry->device_name);
+	add_device(&object, entry->registrar, entry->external, entry->device, entry->device_name);
 	add_number(&object, "cookie", entry->cookie);
 	add_text(&object, "state", kvp_journal_state_name(entry->state));
 	add(&object, "code", json_object_new_int64(entry->code));
@@ -290,6 +318,7 @@ struct json_object *format_journal_object(const char *path, const struct kvp_jou
 {
 	struct json_object *records = json_object_new_array(), *pools = json_object_new_array();
 	struct json_object *transactions = json_object_new_array();
+	struct json_object *devices = json_object_new_array();
 	struct json_object *entries = json_object_new_array();
 	const struct kvp_journal_info *info = kvp_journal_info(journal);
 	struct json_object *object = json_object_new_object();
@@ -301,6 +330,8 @@ struct json_object *format_journal_object(const char *path, const struct kvp_jou
 		append(&transactions, transaction_object(kvp_journal_transaction(journal, n)));
 	for (n = 0; n < info->pools; n++)
 		append(&pools, pool_object(kvp_journal_pool(journal, n)));
+	for (n = 0; n < info->devices; n++)
+		append(&devices, device_object(kvp_journal_device(journal, n)));
 	for (n = 0; n < info->entries; n++)
 		append(&entries, entry_object(kvp_journal_entry(journal, n)));
 	add_text(&object, "path", path);
@@ -316,6 +347,7 @@ struct json_object *format_journal_object(const char *path, const struct kvp_jou
 	add(&object, "records", records);
 	add(&object, "transactions", transactions);
 	add(&object, "pools", pools);
+	add(&object, "devices", devices);
 	add(&object, "entries", entries);
 	return object;
 }

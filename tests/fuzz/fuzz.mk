@@ -31,13 +31,13 @@ $(FUZZ_BIN): $(BUILD)/fuzz/%: $$(patsubst %.c,$(BUILD)/fuzz/obj/%.o,tests/fuzz/f
 		tests/fuzz/fuzz.c $(LIB_SRC) $$(FUZZ_SRC_$$*))
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(FUZZ_SANITIZE) -fsanitize=fuzzer -pthread -o $@ $^ \
-		$(FUZZ_WRAPPED_$*:%=-Wl,--wrap=%) -lcmocka -lmnl -libverbs -lz -ljson-c
+		$(FUZZ_WRAPPED_$*:%=-Wl,--wrap=%) -lcmocka -lmnl -libverbs -ljson-c
 
 # Writes what the corpora of journals and answers start from.
 $(BUILD)/fuzz/seeds: $(patsubst %.c,$(BUILD)/unit/%.o,tests/fuzz/seeds.c $(LIB_SRC) $(UNIT_SUPPORT))
 	@mkdir -p $(@D)
 	$(CC) $(SANITIZE) -pthread -o $@ $^ $(UNIT_WRAPS) -Wl,--wrap=kvp_process_self \
-		-Wl,--wrap=getrandom -lcmocka -lmnl -libverbs -lz
+		-Wl,--wrap=getrandom -lcmocka -lmnl -libverbs
 
 fuzz-tests: $(FUZZ_BIN)
 

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <string.h>
-#include <zlib.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "fuzz.h"
 #include "model.h"
 
 /* Bytes of the header, as docs/journal.md numbers them. */
-enum { AT_MAGIC = 0, AT_VERSION = 4, AT_TYPE = 6, AT_LENGTH = 8, AT_CRC = 12, AT_SEQUENCE = 16,
-       HEADER = 24 };
+enum { AT_MAGIC = 0, AT_CHECKSUM = 4, AT_VERSION = 8, AT_TYPE = 10, AT_LENGTH = 12,
+       AT_SEQUENCE = 16, HEADER = 24 };
 
-enum { FILE_RECORD = 1, BEGIN, POOL, INTENT, OUTCOME, COMMIT, UNDO, UNDONE, END };
+enum { FILE_RECORD = 1, BEGIN, POOL, DEVICE, INTENT, OUTCOME, COMMIT, UNDO, UNDONE, END };
 
 static uint64_t get(const uint8_t *bytes, size_t size)
 {
@@ -28,25 +30,20 @@ static void put(uint8_t *bytes, size_t size, uint64_t value)
 
 size_t model_record_size(unsigned int type)
 {
-	static const size_t sizes[] = { 0, 104, 104, 48, 216, 48, 32, 40, 48, 32 };
+	static const size_t sizes[] = { 0, 104, 104, 48, 168, 88, 48, 32, 40, 48, 32 };
 
 	return type < sizeof(sizes) / sizeof(*sizes) ? sizes[type] : 0;
 }
 
 static uint32_t checksum(const uint8_t *record, size_t size)
 {
-	uint8_t copy[256];
-
-	memcpy(copy, record, size);
-	put(copy + AT_CRC, 4, 0);
-	return (uint32_t)crc32(0, copy, (unsigned int)size);
+	return XXH32(record + AT_VERSION, size - AT_VERSION, 0);
 }
 
 bool model_file_begins(const uint8_t *bytes, size_t size, size_t at)
 {
-	static const uint8_t start[AT_LENGTH] = { 'K', 'V', 'P', 'J', 1, 0, FILE_RECORD, 0 };
-
-	return size - at >= HEADER && !memcmp(bytes + at, start, sizeof(start)) &&
+	return size - at >= HEADER && get(bytes + at + AT_MAGIC, 4) == 0x4a50564b &&
+	       get(bytes + at + AT_VERSION, 2) == 1 && get(bytes + at + AT_TYPE, 2) == FILE_RECORD &&
 	       !get(bytes + at + AT_SEQUENCE, 8);
 }
 
@@ -68,7 +65,7 @@ void model_seal(uint8_t *bytes, size_t size)
 		put(record + AT_VERSION, 2, 1);
 		put(record + AT_LENGTH, 4, length);
 		put(record + AT_SEQUENCE, 8, sequence++);
-		put(record + AT_CRC, 4, checksum(record, length));
+		put(record + AT_CHECKSUM, 4, checksum(record, length));
 	}
 }
 
@@ -80,20 +77,20 @@ static bool is_whole(const uint8_t *record, size_t left, uint64_t sequence)
 	return length && length <= left && get(record + AT_MAGIC, 4) == 0x4a50564b &&
 	       get(record + AT_VERSION, 2) == 1 && get(record + AT_LENGTH, 4) == length &&
 	       get(record + AT_SEQUENCE, 8) == sequence &&
-	       get(record + AT_CRC, 4) == checksum(record, length);
+	       get(record + AT_CHECKSUM, 4) == checksum(record, length);
 }
 
 static void intent(struct model_file *file, const uint8_t *record)
 {
 	struct model_entry *entry = &file->entries[file->entry_count++];
+	uint64_t number = get(record + 40, 4);
+	uint32_t i;
 
 	fuzz_assert(file->entry_count < MODEL_ENTRIES);
 	*entry = (struct model_entry){
 		.transaction = get(record + 24, 8),
 		.number = (uint32_t)get(record + 32, 4),
-		.device = (uint32_t)get(record + 40, 4),
-		.external = get(record + 44, 4) & 1,
-		.read_only = get(record + 44, 4) & 2,
+		.read_only = get(record + 44, 4) & 1,
 		.addr = get(record + 48, 8),
 		.length = get(record + 56, 8),
 		.generation = get(record + 64, 8),
@@ -101,8 +98,31 @@ static void intent(struct model_file *file, const uint8_t *record)
 		.pool = (uint32_t)get(record + 80, 4),
 		.open = true,
 	};
-	memcpy(entry->registrar, record + 88, sizeof(entry->registrar) - 1);
-	memcpy(entry->device_name, record + 152, sizeof(entry->device_name) - 1);
+	for (i = 0; i < file->device_count; i++) {
+		const struct model_device *device = &file->devices[i];
+
+		if (device->transaction != entry->transaction || number--)
+			continue;
+		entry->device = device->device;
+		entry->external = device->external;
+		strcpy(entry->registrar, device->registrar);
+		strcpy(entry->device_name, device->name);
+		break;
+	}
+}
+
+static void device_of(struct model_file *file, const uint8_t *record)
+{
+	struct model_device *device = &file->devices[file->device_count++];
+
+	fuzz_assert(file->device_count < MODEL_DEVICES);
+	*device = (struct model_device){
+		.transaction = get(record + 24, 8),
+		.device = (uint32_t)get(record + 32, 4),
+		.external = get(record + 36, 4) & 1,
+	};
+	memcpy(device->registrar, record + 40, sizeof(device->registrar) - 1);
+	memcpy(device->name, record + 104, sizeof(device->name) - 1);
 }
 
 static void outcome(struct model_file *file, const uint8_t *record, bool undone)
@@ -156,6 +176,9 @@ static void apply(struct model_file *file, const uint8_t *record, unsigned int t
 	case POOL:
 		pool(file, record);
 		break;
+	case DEVICE:
+		device_of(file, record);
+		break;
 	case INTENT:
 		intent(file, record);
 		break;
@@ -178,6 +201,7 @@ void model_read(struct model_file *file, const uint8_t *bytes, size_t size, size
 	file->size = size;
 	file->whole = 0;
 	file->records = file->pid = file->entry_count = file->pool_count = 0;
+	file->device_count = 0;
 	while (file->whole < limit && is_whole(bytes + file->whole, limit - file->whole,
 					       file->records)) {
 		type = (unsigned int)get(bytes + file->whole + AT_TYPE, 2);

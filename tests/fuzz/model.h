@@ -17,6 +17,7 @@
 #define MODEL_FILES 3
 #define MODEL_ENTRIES 1024
 #define MODEL_POOLS 1024
+#define MODEL_DEVICES 1024
 
 struct model_entry {
 	uint64_t transaction;
@@ -32,15 +33,23 @@ struct model_pool {
 	bool created, committed;
 };
 
+struct model_device {
+	uint64_t transaction;
+	uint32_t device;
+	bool external;
+	char registrar[KVP_NAME_SIZE], name[KVP_NAME_SIZE];
+};
+
 struct model_file {
 	const uint8_t *bytes;
 	size_t size;
 	size_t whole;		/* so many bytes are whole records */
 	uint32_t records;
 	uint32_t pid;
-	uint32_t entry_count, pool_count;
+	uint32_t entry_count, pool_count, device_count;
 	struct model_entry entries[MODEL_ENTRIES];
 	struct model_pool pools[MODEL_POOLS];
+	struct model_device devices[MODEL_DEVICES];
 };
 
 /* Read a file as far as `limit`. */

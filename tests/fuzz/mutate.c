@@ -12,6 +12,7 @@
 
 #define RECORDS 1024
 #define HEADER 24
+#define AT_TYPE 10
 
 static uint32_t random_state;
 
@@ -28,7 +29,7 @@ static unsigned int borders(const uint8_t *data, size_t size, size_t at[RECORDS 
 	size_t length;
 
 	for (at[0] = 0; count < RECORDS && size - at[count] >= HEADER; count++) {
-		length = model_record_size(data[at[count] + 6] | data[at[count] + 7] << 8);
+		length = model_record_size(data[at[count] + AT_TYPE] | data[at[count] + AT_TYPE + 1] << 8);
 		if (!length || length > size - at[count])
 			break;
 		at[count + 1] = at[count] + length;
@@ -68,10 +69,10 @@ static size_t drop(uint8_t *data, size_t size, const size_t *at, unsigned int co
 /* Another record type over the same bytes: outcome becomes undone, commit becomes end. */
 static void retype(uint8_t *data, const size_t *at, unsigned int count)
 {
-	const unsigned int n = below(count), type = 1 + below(9);
+	const unsigned int n = below(count), type = 1 + below(10);
 
 	if (model_record_size(type) == at[n + 1] - at[n])
-		data[at[n] + 6] = (uint8_t)type;
+		data[at[n] + AT_TYPE] = (uint8_t)type;
 }
 
 /* A number of a record: a small one, an end of its range, or that of another record. */

@@ -48,13 +48,13 @@ int fstatfs(int fd, struct statfs *fs)
 	return (int)ret;
 }
 
-int __real_kvp_log_append(struct kvp_log *log, union kvp_journal_any_record *record,
+int __real_kvp_log_append(struct kvp_log *log, struct kvp_journal_head *record,
 			  enum kvp_journal_type type);
-int __wrap_kvp_log_append(struct kvp_log *log, union kvp_journal_any_record *record,
+int __wrap_kvp_log_append(struct kvp_log *log, struct kvp_journal_head *record,
 			  enum kvp_journal_type type);
 
 /* Half a record that is stored: its beginning, stored last, is not there. */
-int __wrap_kvp_log_append(struct kvp_log *log, union kvp_journal_any_record *record,
+int __wrap_kvp_log_append(struct kvp_log *log, struct kvp_journal_head *record,
 			  enum kvp_journal_type type)
 {
 	const uint64_t at = log->offset;

@@ -85,7 +85,7 @@ void fake_journal_store(const char *path, const void *bytes, size_t size)
 const char *fake_journal_types(void)
 {
 	static const char *const names[] = {
-		NULL, "file", "begin", "pool", "intent", "outcome", "commit", "undo", "undone", "end",
+		NULL, "file", "begin", "pool", "device", "intent", "outcome", "commit", "undo", "undone", "end",
 	};
 	const char *path = fake_journal_path();
 	size_t size, at = 0, used = 0;
@@ -103,7 +103,8 @@ const char *fake_journal_types(void)
 		assert_in_range(le16toh(head.type), KVP_JOURNAL_FILE, KVP_JOURNAL_END);
 		assert_int_equal(le32toh(head.length), kvp_journal_record_size(le16toh(head.type)));
 		assert_true(le32toh(head.length) <= size - at);
-		assert_int_equal(le32toh(head.crc), kvp_journal_crc(bytes + at, le32toh(head.length)));
+		assert_int_equal(le32toh(head.checksum),
+				 kvp_journal_checksum(bytes + at, le32toh(head.length)));
 		assert_int_equal(le64toh(head.sequence), sequence++);
 		used += (size_t)snprintf(types + used, sizeof(types) - used, "%s%s", at ? " " : "",
 					 names[le16toh(head.type)]);

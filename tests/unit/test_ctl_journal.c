@@ -15,7 +15,7 @@ static uint64_t built_records;
 
 static void put(union kvp_journal_any_record record, enum kvp_journal_type type)
 {
-	const size_t size = kvp_journal_seal(&record, type, built_records++);
+	const size_t size = kvp_journal_seal(&record.head, type, built_records++);
 
 	memcpy(built + built_size, &record, size);
 	built_size += size;
@@ -44,10 +44,14 @@ static void build(void)
 		.flags = htole32(KVP_JOURNAL_POOL_CREATED),
 	} };
 	put(record, KVP_JOURNAL_POOL);
+	record = (union kvp_journal_any_record){ .device = {
+		.transaction = htole64(1), .flags = htole32(KVP_JOURNAL_DEVICE_EXTERNAL),
+		.registrar = "store", .name = "d\033[0m",
+	} };
+	put(record, KVP_JOURNAL_DEVICE);
 	record = (union kvp_journal_any_record){ .intent = {
-		.transaction = htole64(1), .flags = htole32(KVP_JOURNAL_ENTRY_EXTERNAL),
-		.addr = htole64(0x1000), .length = htole64(4096), .generation = htole64(9),
-		.pool = htole32(3), .registrar = "store", .device_name = "d\033[0m",
+		.transaction = htole64(1), .addr = htole64(0x1000), .length = htole64(4096),
+		.generation = htole64(9), .pool = htole32(3),
 	} };
 	put(record, KVP_JOURNAL_INTENT);
 	record = (union kvp_journal_any_record){ .outcome = {
@@ -86,21 +90,22 @@ static void prints(size_t size, const char *want)
 	"         0  file   \n" \
 	"       104  begin    transaction 1: 1 entry and 1 pool of domain kv\n" \
 	"       208  pool     transaction 1: id:3.9, created by this session\n" \
-	"       256  intent   transaction 1 entry 0: " ENTRY "\n"
+	"       256  device   transaction 1: registrar store (external), device 0 d?[0m\n" \
+	"       424  intent   transaction 1 entry 0: " ENTRY "\n"
 
 static void test_text(void **state)
 {
 	(void)state;
 	build();
-	prints(built_size, "/run/a.journal: whole, 5 records, 1 transaction (1 open), 1 entry open\n"
+	prints(built_size, "/run/a.journal: whole, 6 records, 1 transaction (1 open), 1 entry open\n"
 	       PROCESS RECORDS
-	       "       472  outcome  transaction 1 entry 0: registered\n"
+	       "       512  outcome  transaction 1 entry 0: registered\n"
 	       "  open: transaction 1 entry 0, registered: " ENTRY
 	       "; recovery has it unregistered\n");
 	prints(built_size - 8,
-	       "/run/a.journal: torn, 4 records, 1 transaction (1 open), 1 entry open\n"
+	       "/run/a.journal: torn, 5 records, 1 transaction (1 open), 1 entry open\n"
 	       PROCESS RECORDS
-	       "       472  torn: 40 of 48 bytes of a record of type outcome, then the file ends"
+	       "       512  torn: 40 of 48 bytes of a record of type outcome, then the file ends"
 	       " (40 bytes are left)\n"
 	       "  open: transaction 1 entry 0, intended: " ENTRY
 	       "; recovery has it unregistered\n");
@@ -119,7 +124,7 @@ static void test_json(void **state)
 	object = format_journal_object("/run/a.journal", journal);
 	assert_string_equal(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
 							   JSON_C_TO_STRING_NOSLASHESCAPE),
-		"{\"path\":\"/run/a.journal\",\"condition\":\"whole\",\"size\":520,\"offset\":520,"
+		"{\"path\":\"/run/a.journal\",\"condition\":\"whole\",\"size\":560,\"offset\":560,"
 		"\"open-transactions\":1,\"open-entries\":1,\"process\":{\"pid\":4242,\"uid\":1000,"
 		"\"start\":77,\"boot-id\":\"abababab-abab-abab-abab-abababababab\","
 		"\"pid-namespace\":0,\"time-namespace\":0,"
@@ -128,13 +133,16 @@ static void test_json(void **state)
 		"{\"offset\":0,\"length\":104,\"sequence\":0,\"type\":\"file\"},"
 		"{\"offset\":104,\"length\":104,\"sequence\":1,\"type\":\"begin\",\"transaction\":1},"
 		"{\"offset\":208,\"length\":48,\"sequence\":2,\"type\":\"pool\",\"transaction\":1},"
-		"{\"offset\":256,\"length\":216,\"sequence\":3,\"type\":\"intent\",\"transaction\":1,"
+		"{\"offset\":256,\"length\":168,\"sequence\":3,\"type\":\"device\",\"transaction\":1},"
+		"{\"offset\":424,\"length\":88,\"sequence\":4,\"type\":\"intent\",\"transaction\":1,"
 		"\"entry\":0},"
-		"{\"offset\":472,\"length\":48,\"sequence\":4,\"type\":\"outcome\",\"transaction\":1,"
+		"{\"offset\":512,\"length\":48,\"sequence\":5,\"type\":\"outcome\",\"transaction\":1,"
 		"\"entry\":0,\"code\":0}],\"transactions\":[{\"transaction\":1,\"domain\":\"kv\","
 		"\"entries\":1,\"pools\":1,\"committed\":false,\"ended\":false}],"
 		"\"pools\":[{\"transaction\":1,\"id\":3,\"generation\":9,\"created\":true,"
-		"\"committed\":false}],\"entries\":[{\"transaction\":1,\"entry\":0,\"index\":0,"
+		"\"committed\":false}],\"devices\":[{\"transaction\":1,"
+		"\"registrar\":\"store\",\"external\":true,\"device\":0,\"device-name\":\"d?[0m\"}],"
+		"\"entries\":[{\"transaction\":1,\"entry\":0,\"index\":0,"
 		"\"span\":\"kvpool:kv:3:9:0:4096\",\"addr\":4096,\"registrar\":\"store\","
 		"\"external\":true,\"device\":0,\"device-name\":\"d?[0m\",\"cookie\":5,"
 		"\"state\":\"registered\",\"code\":0,\"open\":true}]}");
@@ -145,7 +153,7 @@ static void test_json(void **state)
 	assert_string_equal(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN),
 		"{\"path\":\"x\",\"condition\":\"torn\",\"reason\":\"3 bytes of a record, then the file "
 		"ends\",\"size\":3,\"offset\":0,\"open-transactions\":0,\"open-entries\":0,"
-		"\"records\":[],\"transactions\":[],\"pools\":[],\"entries\":[]}");
+		"\"records\":[],\"transactions\":[],\"pools\":[],\"devices\":[],\"entries\":[]}");
 	json_object_put(object);
 	kvp_journal_free(journal);
 }

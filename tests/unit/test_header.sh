@@ -65,7 +65,7 @@ link_library() { # FILE OPTION...
 	file=$1
 	shift
 	"$CC" -std=gnu11 -fvisibility=hidden -fPIC -shared -pthread "$@" -o "$file" lib/*.c \
-		-libverbs -lmnl -lz
+		-libverbs -lmnl
 }
 
 exported() { # FILE

@@ -85,9 +85,9 @@ static void whole_life(void **state)
 	assert_int_equal(stat(fake_journal_path(), &st), 0);
 	assert_int_equal(st.st_mode, S_IFREG | 0600);
 	assert_int_equal(do_register(NULL), 0);
-	assert_string_equal(fake_journal_types(), "file begin pool " REGISTERED " commit");
+	assert_string_equal(fake_journal_types(), "file begin pool device " REGISTERED " commit");
 	assert_int_equal(do_unregister(), 0);
-	assert_string_equal(fake_journal_types(), "file begin pool " REGISTERED " commit " UNDONE
+	assert_string_equal(fake_journal_types(), "file begin pool device " REGISTERED " commit " UNDONE
 			    " end");
 	kvp_log_free(journal());
 	assert_int_equal(fake_journal_files(), 0);
@@ -96,6 +96,7 @@ static void whole_life(void **state)
 
 static void what_records_say(void **state)
 {
+	struct kvp_journal_device_record device;
 	struct kvp_journal_intent_record intent;
 	struct kvp_journal_outcome_record outcome;
 	struct kvp_journal_file_record file;
@@ -113,20 +114,26 @@ static void what_records_say(void **state)
 	assert_memory_equal(file.boot_id, self.boot_id, 16);
 	assert_string_equal(file.library, "0.1");
 	at = sizeof(file) + sizeof(struct kvp_journal_begin_record) +
-	     sizeof(struct kvp_journal_pool_record) + sizeof(intent) + sizeof(outcome);
+	     sizeof(struct kvp_journal_pool_record);
+	memcpy(&device, bytes + at, sizeof(device));
+	assert_int_equal(le64toh(device.transaction), 1);
+	assert_int_equal(le32toh(device.device), 0);
+	assert_int_equal(le32toh(device.flags), KVP_JOURNAL_DEVICE_EXTERNAL);
+	assert_string_equal(device.registrar, "store");
+	assert_string_equal(device.name, "store0");
+	at += sizeof(device) + sizeof(intent) + sizeof(outcome);
 	memcpy(&intent, bytes + at, sizeof(intent));
 	memcpy(&outcome, bytes + at + sizeof(intent), sizeof(outcome));
 	assert_int_equal(le64toh(intent.transaction), 1);
 	assert_int_equal(le32toh(intent.entry), 1);
 	assert_int_equal(le32toh(intent.index), 1);
-	assert_int_equal(le32toh(intent.flags), KVP_JOURNAL_ENTRY_EXTERNAL);
+	assert_int_equal(le32toh(intent.device), 0);
+	assert_int_equal(le32toh(intent.flags), 0);
 	assert_int_equal(le64toh(intent.addr), FAKE_BASE + 4 * MIB);
 	assert_int_equal(le64toh(intent.length), 2 * MIB);
 	assert_int_equal(le64toh(intent.offset), 4 * MIB);
 	assert_int_equal(le32toh(intent.pool), 1);
 	assert_int_equal(le64toh(intent.generation), 101);
-	assert_string_equal(intent.registrar, "store");
-	assert_string_equal(intent.device_name, "store0");
 	assert_int_equal(le32toh(outcome.entry), 1);
 	assert_int_equal(outcome.code, 0);
 	assert_int_equal(le64toh(outcome.cookie), FAKE_BASE + 4 * MIB);
@@ -140,7 +147,7 @@ static void refusal_is_undone_in_the_journal(void **state)
 	fake.fail_register = 3;
 	fake.register_ret = 600;
 	assert_int_equal(do_register(NULL), -EREMOTEIO);
-	assert_string_equal(fake_journal_types(), "file begin pool " REGISTERED
+	assert_string_equal(fake_journal_types(), "file begin pool device " REGISTERED
 			    " undo undone undo undone end");
 }
 
@@ -161,8 +168,8 @@ static void commit_is_written_before_it_is_told(void **state)
 	options.commit = refuse;
 	options.arg = seen;
 	assert_int_equal(do_register(&options), -ECANCELED);
-	assert_string_equal(seen, "file begin pool " REGISTERED " commit");
-	assert_string_equal(fake_journal_types(), "file begin pool " REGISTERED " commit " UNDONE
+	assert_string_equal(seen, "file begin pool device " REGISTERED " commit");
+	assert_string_equal(fake_journal_types(), "file begin pool device " REGISTERED " commit " UNDONE
 			    " end");
 }
 
@@ -180,7 +187,7 @@ static void every_write_fails_once(enum fake_call call)
 		assert_int_equal(error.err, -ENOSPC);
 		assert_null(registration);
 		assert_int_equal(fake.live, 0);
-		if (n < 2) {	/* begin, pool */
+		if (n < 3) {	/* begin, pool, device */
 			assert_int_equal(error.phase, KVP_PHASE_JOURNAL);
 			assert_int_equal(fake.register_calls, 0);
 			assert_string_equal(fake_world_states(), "");
@@ -188,12 +195,12 @@ static void every_write_fails_once(enum fake_call call)
 			assert_string_equal(fake_world_states(), "1:registering 1:failed");
 		}
 		/* An intent that is not written is not carried out. */
-		if (n >= 2 && n < 8)
-			assert_int_equal(fake.register_calls, (n - 1) / 2);
+		if (n >= 3 && n < 9)
+			assert_int_equal(fake.register_calls, (n - 2) / 2);
 		fake_journal_types();
 	}
 	fake_fail(call, 0, 0);
-	assert_int_equal(n, 2 + 2 * BUFFERS + 1);
+	assert_int_equal(n, 3 + 2 * BUFFERS + 1);
 	assert_int_equal(do_unregister(), 0);
 }
 
@@ -223,7 +230,7 @@ static void undo_is_not_stopped(void **state)
 static void broken_journal(void **state)
 {
 	(void)state;
-	fake_fail(FAKE_SHORT_WRITE, 3, 1);
+	fake_fail(FAKE_SHORT_WRITE, 4, 1);
 	fake_fail(FAKE_TRUNCATE, 0, EIO);
 	assert_int_equal(do_register(NULL), -ENOSPC);
 	assert_true(journal()->broken);
@@ -288,7 +295,7 @@ static void quarantine_keeps_the_file(void **state)
 	assert_int_equal(journal()->reserved, registration->record.reserved);
 	fake.fail_unregister = 0;
 	assert_int_equal(do_unregister(), 0);
-	assert_string_equal(fake_journal_types(), "file begin pool " REGISTERED " commit " UNDONE
+	assert_string_equal(fake_journal_types(), "file begin pool device " REGISTERED " commit " UNDONE
 			    " undo undone end");
 	assert_int_equal(journal()->open, 0);
 	assert_int_equal(journal()->reserved, 0);
@@ -342,7 +349,7 @@ static void does_not_grow(void **state)
 		assert_int_equal(do_register(NULL), 0);
 		assert_int_equal(do_unregister(), 0);
 	}
-	assert_string_equal(fake_journal_types(), "file begin pool " REGISTERED " commit " UNDONE
+	assert_string_equal(fake_journal_types(), "file begin pool device " REGISTERED " commit " UNDONE
 			    " end");
 	assert_int_equal(stat(fake_journal_path(), &st), 0);
 	assert_true(st.st_size < 4096);

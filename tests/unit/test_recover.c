@@ -53,7 +53,8 @@ static void killed_at_every_record(void **state)
 			assert_reverse();
 			nothing_changes_the_second_time();
 		}
-		assert_int_equal(n, 1 + 2 + 4 * STORE_BUFFERS + 2 + 1);
+		/* file, begin, pool, device; an entry's four; commit, end. */
+		assert_int_equal(n, 1 + 3 + 4 * STORE_BUFFERS + 2 + 1);
 		assert_int_equal(fake_journal_files(), 0);
 	}
 }
@@ -126,7 +127,7 @@ static void cut_at_every_byte(void **state)
 		/* The store holds all whose intent could be read: the most there can be. */
 		memset(fake_store->held, 0, sizeof(fake_store->held));
 		for (i = 0; i < STORE_BUFFERS; i++)
-			fake_store->held[i] = cut >= 104 + 104 + 48 + i * 264 + 216;
+			fake_store->held[i] = cut >= 104 + 104 + 48 + 168 + i * 136 + 88;
 		fake_journal_store(path, bytes, cut);
 		assert_int_equal(chmod(path, 0600), 0);
 		report = fake_store_recover(false);
@@ -200,7 +201,7 @@ static void rewrite(void (*change)(struct kvp_journal_file_record *file))
 
 	memcpy(&record, bytes, sizeof(record.file));
 	change(&record.file);
-	kvp_journal_seal(&record, KVP_JOURNAL_FILE, 0);
+	kvp_journal_seal(&record.head, KVP_JOURNAL_FILE, 0);
 	memcpy(bytes, &record, sizeof(record.file));
 	fake_journal_store(path, bytes, size);
 	free(bytes);
@@ -289,9 +290,9 @@ static void renumber(const char *path)
 		memcpy(&record.head, bytes + at, sizeof(record.head));
 		length = le32toh(record.head.length);
 		memcpy(&record, bytes + at, length);
-		if (le16toh(record.head.type) == KVP_JOURNAL_INTENT) {
-			record.intent.device = htole32(7);
-			kvp_journal_seal(&record, KVP_JOURNAL_INTENT, sequence);
+		if (le16toh(record.head.type) == KVP_JOURNAL_DEVICE) {
+			record.device.device = htole32(7);
+			kvp_journal_seal(&record.head, KVP_JOURNAL_DEVICE, sequence);
 			memcpy(bytes + at, &record, length);
 		}
 	}

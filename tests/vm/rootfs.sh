@@ -7,7 +7,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 base_packages=(bash iproute2 kmod procps util-linux mount rdma-core ibverbs-providers
-	ibverbs-utils libibverbs1 libmnl0 libjson-c5 zlib1g numactl strace)
+	ibverbs-utils libibverbs1 libmnl0 libjson-c5 numactl strace)
 
 # build SUITE PACKAGE,... FOLDER
 build() {

@@ -10,7 +10,7 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 packages=(gcc g++ make perl pkg-config libc6-dev libelf-dev sparse gcc-aarch64-linux-gnu
-	libibverbs-dev libmnl-dev libjson-c-dev zlib1g-dev linux-headers-amd64)
+	libibverbs-dev libmnl-dev libjson-c-dev libxxhash-dev linux-headers-amd64)
 
 # What runs in the new root. The newer packages are named by what the dummy
 # package depends on, so that nothing else of the backports comes in.
