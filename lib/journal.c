@@ -25,22 +25,35 @@
 
 #include "transaction.h"
 
+/*
+ * A mapped file has its space in steps of this many bytes, and keeps it: new pages cost
+ * as much as all else that a transaction does in them. Enough for 1,000 entries.
+ */
+#define SPACE (UINT64_C(256) << 10)
+
 #define ADVICE \
 	"free space, or give another directory as journal_dir or KVPOOL_JOURNAL_DIR; an empty " \
 	"one switches the journal off"
 
 /* ---------------------------------------------------------------- writing */
 
+/* 8 bytes of the mapped file, at a multiple of 8, all at once and after all stored before. */
+static void store_first(unsigned char *at, const void *bytes)
+{
+	uint64_t first;
+
+	memcpy(&first, bytes, sizeof(first));
+	__atomic_store_n((uint64_t *)(void *)at, first, __ATOMIC_RELEASE);
+}
+
 static void store(struct kvp_log *log, const struct kvp_journal_head *record, size_t size)
 {
 	unsigned char *at = (unsigned char *)log->map + log->offset;
-	uint64_t first;
 
-	/* Magic and checksum. Lengths of records are multiples of 8. */
-	memcpy(&first, record, sizeof(first));
-	memcpy(at + sizeof(first), (const unsigned char *)record + sizeof(first),
-	       size - sizeof(first));
-	__atomic_store_n((uint64_t *)(void *)at, first, __ATOMIC_RELEASE);
+	/* First are magic and checksum. Lengths of records are multiples of 8. */
+	memcpy(at + sizeof(uint64_t), (const unsigned char *)record + sizeof(uint64_t),
+	       size - sizeof(uint64_t));
+	store_first(at, record);
 	log->offset += size;
 	log->sequence++;
 }
@@ -89,6 +102,8 @@ static int map(struct kvp_log *log, uint64_t end)
 		return -errno;
 	log->map = at;
 	log->map_size = end;
+	/* Where this fails they are made one by one, when they are stored to. */
+	(void)madvise(at, end, MADV_POPULATE_WRITE);
 	return 0;
 }
 
@@ -103,24 +118,49 @@ static bool in_memory(int fd)
 int kvp_log_reserve(struct kvp_log *log, uint64_t more)
 {
 	const uint64_t size = log->reserved + more;
+	uint64_t end = log->offset + size;
 	struct rlimit limit;
 	int ret;
 
-	/* Beyond this limit a write ends the process by SIGXFSZ. */
-	if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
-	    log->offset + size > limit.rlim_cur)
-		return -EFBIG;
-	do {
-		ret = fallocate(log->fd, log->mapped ? 0 : FALLOC_FL_KEEP_SIZE, (off_t)log->offset,
-				(off_t)size);
-	} while (ret && errno == EINTR);
-	if (ret)
-		return -errno;
-	ret = log->mapped ? map(log, log->offset + size) : 0;
-	if (ret)
-		return ret;
+	if (log->mapped)
+		end = (end + SPACE - 1) / SPACE * SPACE;
+	if (end > log->end) {
+		/* Beyond this limit a write ends the process by SIGXFSZ. */
+		if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+		    end > limit.rlim_cur)
+			return -EFBIG;
+		do {
+			ret = fallocate(log->fd, log->mapped ? 0 : FALLOC_FL_KEEP_SIZE,
+					(off_t)log->offset, (off_t)(end - log->offset));
+		} while (ret && errno == EINTR);
+		if (ret)
+			return -errno;
+		ret = log->mapped ? map(log, end) : 0;
+		if (ret)
+			return ret;
+		log->end = end;
+	}
 	log->reserved = size;
-	log->end = log->offset + size;
+	return 0;
+}
+
+int kvp_log_restart(struct kvp_log *log)
+{
+	const uint64_t first = sizeof(struct kvp_journal_file_record);
+	unsigned char *at = log->map;
+	int err;
+
+	if (at) {
+		/* Once this is there, what is behind it is not read: it may go in any order. */
+		store_first(at + first, KVP_JOURNAL_RESTART);
+		memset(at + first + sizeof(uint64_t), 0, log->offset - first - sizeof(uint64_t));
+		log->offset = first;
+	} else {
+		err = kvp_log_cut(log, first);
+		if (err)
+			return err;
+	}
+	log->sequence = 1;
 	return 0;
 }
 
@@ -194,18 +234,27 @@ static int create(struct kvp_log *log, struct kvp_journal_file_record *file)
 			 0600);
 	if (log->fd < 0)
 		return -errno;
-	log->offset = 0;
+	log->offset = log->end = 0;
 	log->sequence = 0;
 	log->reserved = 0;
 	err = kvp_log_reserve(log, sizeof(*file));
 	log->reserved = 0;
 	if (!err)
 		err = kvp_log_append(log, &file->head, KVP_JOURNAL_FILE);
+	log->mapped = in_memory(log->fd);
+	/* Here, so that it isn't a part of the first transaction. */
+	if (!err && log->mapped)
+		err = kvp_log_reserve(log, 1);
+	log->reserved = 0;
 	if (!err && renameat(log->dir_fd, hidden, log->dir_fd, log->name))
 		err = -errno;
-	log->mapped = !err && in_memory(log->fd);
 	if (!err)
 		return 0;
+	log->mapped = false;
+	if (log->map)
+		munmap(log->map, log->map_size);
+	log->map = NULL;
+	log->map_size = 0;
 	unlinkat(log->dir_fd, hidden, 0);
 	close(log->fd);
 	return err;
@@ -270,5 +319,5 @@ void kvp_log_free(struct kvp_log *log)
 	}
 	free(log->dir);
 	pthread_mutex_destroy(&log->lock);
-	log->on = false;
+	*log = (struct kvp_log){ 0 };
 }

@@ -27,6 +27,8 @@
 #define KVP_JOURNAL_MAGIC 0x4a50564bU	/* "KVPJ", little endian */
 #define KVP_JOURNAL_VERSION 1
 #define KVP_JOURNAL_SUFFIX ".journal"
+/* In place of the second record's first bytes: all that was behind the first one is over. */
+#define KVP_JOURNAL_RESTART "KVPSTART"
 
 /*
  * All numbers are little endian. Members are aligned by hand, so that a struct
@@ -34,7 +36,7 @@
  */
 struct kvp_journal_head {
 	uint32_t magic;
-	uint32_t checksum;	/* XXH32 of all that follows it in the record */
+	uint32_t checksum;	/* of all that follows it in the record */
 	uint16_t version;
 	uint16_t type;		/* enum kvp_journal_type */
 	uint32_t length;	/* of the whole record */
@@ -200,7 +202,7 @@ struct kvp_log {
 	bool mapped;		/* written through a mapping, which reserving makes */
 	void *map;		/* from the file's start; NULL: none yet */
 	uint64_t map_size;
-	uint64_t end;		/* of the space that was reserved last */
+	uint64_t end;		/* of the space that the file has */
 	char name[96];		/* in the directory */
 	uint64_t offset;	/* where the next record goes */
 	uint64_t sequence;	/* of the next record */
@@ -218,6 +220,8 @@ int kvp_log_init(struct kvp_log *log, const char *option, struct kvp_error *erro
 int kvp_log_start(struct kvp_log *log, struct kvp_error *error);
 /* Close it, and remove the file when no transaction is open. */
 void kvp_log_free(struct kvp_log *log);
+/* Begin again behind the first record: nothing that was written is open. */
+int kvp_log_restart(struct kvp_log *log);
 /* Make the file end at `at`, without space behind it. */
 int kvp_log_cut(struct kvp_log *log, uint64_t at);
 /* Seal the record that begins with `record` and write it at the end; all of it, or a negative errno. */

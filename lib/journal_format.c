@@ -52,7 +52,7 @@ uint32_t kvp_journal_checksum(const void *bytes, size_t size)
 {
 	const size_t covered = offsetof(struct kvp_journal_head, version);
 
-	return XXH32((const unsigned char *)bytes + covered, size - covered, 0);
+	return (uint32_t)XXH3_64bits((const unsigned char *)bytes + covered, size - covered);
 }
 
 size_t kvp_journal_seal(struct kvp_journal_head *record, enum kvp_journal_type type,

@@ -162,6 +162,19 @@ static bool reserved(struct kvp_journal *journal, const unsigned char *bytes, si
 	return true;
 }
 
+/* Whether what was written here is over, and the next transaction not begun. */
+static bool restarted(const struct kvp_journal *journal, const unsigned char *bytes, size_t left)
+{
+	return journal->info.records == 1 && left >= sizeof(uint64_t) &&
+	       !memcmp(bytes, KVP_JOURNAL_RESTART, sizeof(uint64_t));
+}
+
+/* Whether no more records are next: the rest is none. */
+static bool at_end(struct kvp_journal *journal, const unsigned char *bytes, size_t left)
+{
+	return !left || restarted(journal, bytes, left) || reserved(journal, bytes, left);
+}
+
 int kvp_journal_parse(const void *bytes, size_t size, struct kvp_journal **result)
 {
 	struct kvp_journal *journal = calloc(1, sizeof(*journal));
@@ -172,9 +185,8 @@ int kvp_journal_parse(const void *bytes, size_t size, struct kvp_journal **resul
 	journal->info.size = size;
 	if (!size)
 		stop(journal, KVP_JOURNAL_TORN, "the file is empty");
-	while (!err && journal->info.offset < size &&
-	       !reserved(journal, (const unsigned char *)bytes + journal->info.offset,
-			 size - journal->info.offset))
+	while (!err && !at_end(journal, (const unsigned char *)bytes + journal->info.offset,
+			       size - journal->info.offset))
 		err = next(journal, (const unsigned char *)bytes + journal->info.offset,
 			   size - journal->info.offset);
 	if (err == -ENOMEM) {

@@ -98,15 +98,14 @@ static int begin(struct kvp_registration *registration, const char *domain,
 		 struct kvp_error *error)
 {
 	const uint64_t worst = worst_case(registration), before = registration->ctx->log.reserved;
-	const uint64_t first = sizeof(struct kvp_journal_file_record);
 	struct kvp_record *record = &registration->record;
 	struct kvp_log *log = &registration->ctx->log;
 	uint64_t at, sequence;
 	int err;
 
 	/* All that is there is over: start anew, so that the file does not grow for ever. */
-	if (!log->open && log->offset > first && !kvp_log_cut(log, first))
-		log->sequence = 1;
+	if (!log->open && log->offset > sizeof(struct kvp_journal_file_record))
+		(void)kvp_log_restart(log);
 	err = kvp_log_reserve(log, worst);
 	if (err)
 		return kvp_log_fail(log, err, "reserve the space of the transaction in",

@@ -314,6 +314,10 @@ static void check_condition(const struct kvp_journal_info *info, const struct mo
 {
 	uint64_t end = info->size;
 
+	/* Nothing behind this counts. */
+	if (info->records == 1 && end - info->offset >= 8 &&
+	    !memcmp(bytes + info->offset, "KVPSTART", 8))
+		end = info->offset;
 	/* Zeros at the end are space that was reserved. */
 	while (end > info->offset && !bytes[end - 1])
 		end--;

@@ -37,7 +37,7 @@ size_t model_record_size(unsigned int type)
 
 static uint32_t checksum(const uint8_t *record, size_t size)
 {
-	return XXH32(record + AT_VERSION, size - AT_VERSION, 0);
+	return (uint32_t)XXH3_64bits(record + AT_VERSION, size - AT_VERSION);
 }
 
 bool model_file_begins(const uint8_t *bytes, size_t size, size_t at)

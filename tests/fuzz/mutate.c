@@ -111,6 +111,16 @@ static size_t another_file(uint8_t *data, size_t size, size_t max_size, const si
 	return insert(data, size, max_size, at[below(count + 1)], copy, length);
 }
 
+/* What was behind the first record is over. */
+static void start_anew(uint8_t *data, size_t size)
+{
+	static const char mark[8] = "KVPSTART";
+	const size_t at = model_record_size(1);
+
+	if (size >= at + sizeof(mark))
+		memcpy(data + at, mark, sizeof(mark));
+}
+
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
 	size_t at[RECORDS + 1];
@@ -118,7 +128,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 
 	random_state = seed;
 	count = borders(data, size, at);
-	kind = below(count ? 10 : 1);
+	kind = below(count ? 11 : 1);
 	switch (kind) {
 	case 1:
 		size = repeat(data, size, max_size, at, count);
@@ -139,6 +149,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 		break;
 	case 8:
 		size -= below((uint32_t)size);
+		break;
+	case 9:
+		start_anew(data, size);
 		break;
 	default:
 		size = LLVMFuzzerMutate(data, size, max_size);

@@ -22,6 +22,8 @@ enum { FILE_SIZE = 104, BEGIN_SIZE = 104, POOL_SIZE = 48, DEVICE_SIZE = 168, INT
 
 #define INTENT_END(n) (INTENTS + (n) * (INTENT_SIZE + OUTCOME_SIZE) + INTENT_SIZE)
 #define ALL_SIZE (INTENT_END(PAGES - 1) + OUTCOME_SIZE + MARK_SIZE)
+/* The space that a file has, and as much as is put behind it here. */
+#define FILE_SPACE (256 << 10)
 #define SPACE 4096
 
 static struct store store;
@@ -82,7 +84,7 @@ static void load(void)
 	CHECK(fd >= 0 && !fstat(fd, &st));
 	EQUAL(pread(fd, journal, sizeof(journal), 0), sizeof(journal));
 	/* Behind it is space, of zeros, for what would undo it. */
-	CHECK(st.st_size > ALL_SIZE && st.st_size < ALL_SIZE + SPACE);
+	EQUAL(st.st_size, FILE_SPACE);
 	close(fd);
 }
 
@@ -270,7 +272,8 @@ static void fault_6_every_byte_flipped(void)
 /* Give a record its checksum anew. */
 static void seal(unsigned char *record, size_t size)
 {
-	const uint32_t checksum = htole32(XXH32(record + AT_VERSION, size - AT_VERSION, 0));
+	const uint32_t checksum = htole32((uint32_t)XXH3_64bits(record + AT_VERSION,
+								size - AT_VERSION));
 
 	memcpy(record + AT_CHECKSUM, &checksum, sizeof(checksum));
 }

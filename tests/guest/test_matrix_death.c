@@ -53,22 +53,24 @@ int __real_kvp_log_append(struct kvp_log *log, struct kvp_journal_head *record,
 int __wrap_kvp_log_append(struct kvp_log *log, struct kvp_journal_head *record,
 			  enum kvp_journal_type type);
 
-/* Half a record that is stored: its beginning, stored last, is not there. */
+/* Half a record that is stored: its beginning, stored last, is what was there before. */
 int __wrap_kvp_log_append(struct kvp_log *log, struct kvp_journal_head *record,
 			  enum kvp_journal_type type)
 {
 	const uint64_t at = log->offset;
+	char before[8];
 	int err;
 
 	if (!log->map)
 		return __real_kvp_log_append(log, record, type);
+	memcpy(before, (char *)log->map + at, sizeof(before));
 	err = __real_kvp_log_append(log, record, type);
 	if (++records == deadly) {
 		char *start = (char *)log->map + at;
 		const uint64_t size = log->offset - at;
 
 		if (torn) {
-			memset(start, 0, 8);
+			memcpy(start, before, sizeof(before));
 			memset(start + size / 2, 0, size - size / 2);
 		}
 		kill(getpid(), SIGKILL);
@@ -99,7 +101,7 @@ static bool dies(void (*run)(void), long n, bool in_the_middle)
 
 /* ----------------------------------------------------------------------- lives */
 
-#define RECORDS_OF_REGISTERING (2 + 2 * PAGES + 1)	/* begin, pool, entries, commit */
+#define RECORDS_OF_REGISTERING (3 + 2 * PAGES + 1)	/* begin, pool, device, entries, commit */
 #define RECORDS_OF_UNDOING (2 * PAGES + 1)		/* entries, end */
 
 static const char *object = STORE_OBJECT;
@@ -266,7 +268,8 @@ static void fault_5_with_devices(void)
 	const long each = 2 * PAGES * (1 + DEVICES);
 
 	with_devices = true;
-	each_record(1 + 2 * (2 + each + 1) + 2 * (each + 1), false);
+	/* The store is a device too. */
+	each_record(1 + 2 * (2 + 1 + DEVICES + each + 1) + 2 * (each + 1), false);
 }
 
 /* ------------------------------------------------------------------- recoveries */

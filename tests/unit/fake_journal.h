@@ -19,7 +19,7 @@ void fake_journal_store(const char *path, const void *bytes, size_t size);
 
 /*
  * The types of the records of the only file, as "file begin pool intent"; fails
- * the test when a record is not whole, or not the next.
+ * the test when a record is not whole, or not the next. Space behind them is no record.
  */
 const char *fake_journal_types(void);
 

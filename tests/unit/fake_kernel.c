@@ -29,7 +29,7 @@ int __real_ftruncate(int fd, off_t length);
 int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 				  const struct timespec *end);
 int __real_fstatfs(int fd, struct statfs *fs);
-int __real_kvp_log_append(struct kvp_log *log, union kvp_journal_any_record *record,
+int __real_kvp_log_append(struct kvp_log *log, struct kvp_journal_head *record,
 			  enum kvp_journal_type type);
 int __real_mprotect(void *addr, size_t length, int protection);
 void *__real_malloc(size_t size);
@@ -378,18 +378,19 @@ int __wrap_fstatfs(int fd, struct statfs *fs)
 }
 
 /* The same death as in pwrite(), in a record that is stored through a mapping. */
-int __wrap_kvp_log_append(struct kvp_log *log, union kvp_journal_any_record *record,
+int __wrap_kvp_log_append(struct kvp_log *log, struct kvp_journal_head *record,
 			  enum kvp_journal_type type)
 {
 	const uint64_t at = log->offset;
-	char *start;
+	char *start, before[8];
 
 	if (!fake.active || !log->map || !kill_countdown || --kill_countdown)
 		return __real_kvp_log_append(log, record, type);
-	__real_kvp_log_append(log, record, type);
 	start = (char *)log->map + at;
+	memcpy(before, start, sizeof(before));
+	__real_kvp_log_append(log, record, type);
 	if (kill_torn) {
-		memset(start, 0, 8);
+		memcpy(start, before, sizeof(before));
 		memset(start + 16, 0, log->offset - at - 16);
 	}
 	return raise(SIGKILL);

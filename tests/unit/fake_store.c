@@ -144,8 +144,13 @@ static _Noreturn void live(enum fake_end end, bool created, int ready)
 	}
 	if (end != FAKE_EXIT && kvp_unregister(ctx, &registration, NULL))
 		_exit(1);
-	if (end == FAKE_CLOSE)
-		kvp_log_free(&ctx->log);
+	if (end != FAKE_CLOSE)
+		_exit(0);
+	/* Once more, which starts the file anew. */
+	if (kvp_register(ctx, "kv", list, &registrar, 1, NULL, &registration, NULL) ||
+	    kvp_unregister(ctx, &registration, NULL))
+		_exit(1);
+	kvp_log_free(&ctx->log);
 	_exit(0);
 }
 

@@ -355,6 +355,36 @@ static void does_not_grow(void **state)
 	assert_true(st.st_size < 4096);
 }
 
+/* Stored through a mapping: the file keeps its space, and starts anew in it. */
+static void space_is_used_again(void **state)
+{
+	struct stat before, after;
+	unsigned int i;
+	uint64_t at;
+
+	(void)state;
+	kvp_log_free(journal());
+	fake_tmpfs(true);
+	assert_int_equal(kvp_log_init(journal(), dir, NULL), 0);
+	assert_string_equal(fake_journal_types(), "file");
+	assert_int_equal(stat(fake_journal_path(), &before), 0);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(do_register(NULL), 0);
+		assert_string_equal(fake_journal_types(), "file begin pool device " REGISTERED
+				    " commit");
+		assert_int_equal(do_unregister(), 0);
+		assert_string_equal(fake_journal_types(), "file begin pool device " REGISTERED
+				    " commit " UNDONE " end");
+		/* Nothing of an earlier one is behind it. */
+		for (at = journal()->offset; at < journal()->end; at++)
+			assert_int_equal(((char *)journal()->map)[at], 0);
+	}
+	assert_int_equal(stat(fake_journal_path(), &after), 0);
+	assert_int_equal(after.st_size, before.st_size);
+	assert_int_equal(after.st_blocks, before.st_blocks);
+	assert_int_equal(after.st_size, journal()->end);
+}
+
 static void pool_that_was_created_here(void **state)
 {
 	struct kvp_created created = { .id = 1, .generation = 101 };
@@ -421,6 +451,7 @@ int main(void)
 		journal_test(numbers_stay),
 		journal_test(left_open_is_left),
 		journal_test(does_not_grow),
+		journal_test(space_is_used_again),
 		journal_test(pool_that_was_created_here),
 		journal_test(after_a_fork),
 	};

@@ -230,6 +230,45 @@ static void beginning_is_missing(void **state)
 	kvp_journal_free(whole_one);
 }
 
+/*
+ * Behind the first record it says that all is over: what is behind that is not read,
+ * cleared by half or not. It is no mark when a bit of it is another, or further on.
+ */
+static void starts_anew(void **state)
+{
+	const size_t first = sizeof(struct kvp_journal_file_record), mark = 8;
+	struct kvp_journal *journal;
+	char *copy = malloc(sample_size);
+	size_t cleared, at;
+
+	(void)state;
+	assert_non_null(copy);
+	memcpy(copy, sample, sample_size);
+	memcpy(copy + first, KVP_JOURNAL_RESTART, mark);
+	for (cleared = first + mark; cleared <= sample_size; cleared += 8) {
+		memset(copy + first + mark, 0, cleared - first - mark);
+		journal = parse(copy, sample_size);
+		assert_int_equal(kvp_journal_info(journal)->condition, KVP_JOURNAL_WHOLE);
+		assert_int_equal(kvp_journal_info(journal)->records, 1);
+		assert_int_equal(kvp_journal_info(journal)->offset, first);
+		assert_int_equal(kvp_journal_info(journal)->open_entries, 0);
+		kvp_journal_free(journal);
+	}
+	for (at = first; at < first + mark; at++) {
+		copy[at] ^= 0x20;
+		journal = parse(copy, sample_size);
+		assert_int_equal(kvp_journal_info(journal)->condition, KVP_JOURNAL_DAMAGED);
+		kvp_journal_free(journal);
+		copy[at] ^= 0x20;
+	}
+	memcpy(copy, sample, sample_size);
+	memcpy(copy + first + sizeof(struct kvp_journal_begin_record), KVP_JOURNAL_RESTART, mark);
+	journal = parse(copy, sample_size);
+	assert_int_equal(kvp_journal_info(journal)->condition, KVP_JOURNAL_DAMAGED);
+	kvp_journal_free(journal);
+	free(copy);
+}
+
 /* Both at once: never more than was written, whatever it is called. */
 static void cut_and_flipped(void **state)
 {
@@ -548,6 +587,7 @@ int main(void)
 		fake_test(cut_at_every_byte),
 		fake_test(every_byte_flipped),
 		fake_test(beginning_is_missing),
+		fake_test(starts_anew),
 		fake_test(cut_and_flipped),
 		fake_test(nonsense),
 		fake_test(gaps_of_a_writer),

@@ -37,7 +37,7 @@ static void age(void)
 		assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-/* Killed in every write of a whole life, after all of the record or half of it. */
+/* Killed in every write of two lives in one file, after all of the record or half of it. */
 static void killed_at_every_record(void **state)
 {
 	unsigned int n, torn;
@@ -53,8 +53,8 @@ static void killed_at_every_record(void **state)
 			assert_reverse();
 			nothing_changes_the_second_time();
 		}
-		/* file, begin, pool, device; an entry's four; commit, end. */
-		assert_int_equal(n, 1 + 3 + 4 * STORE_BUFFERS + 2 + 1);
+		/* file; begin, pool, device, an entry's four, commit and end, twice. */
+		assert_int_equal(n, 1 + 2 * (3 + 4 * STORE_BUFFERS + 2) + 1);
 		assert_int_equal(fake_journal_files(), 0);
 	}
 }
@@ -109,10 +109,23 @@ static void dry_run_changes_nothing(void **state)
 	assert_int_equal(fake_store->undo_calls, 3);
 }
 
+/* Bytes of its records, without the space that was reserved behind them. */
+static size_t written(const char *path)
+{
+	struct kvp_journal *journal;
+	size_t size;
+
+	assert_int_equal(kvp_journal_read(path, &journal, NULL), 0);
+	assert_int_equal(kvp_journal_info(journal)->condition, KVP_JOURNAL_WHOLE);
+	size = kvp_journal_info(journal)->offset;
+	kvp_journal_free(journal);
+	return size;
+}
+
 /* Cut at every byte: what is told is undone, and nothing else; the rest is refused. */
 static void cut_at_every_byte(void **state)
 {
-	size_t size, cut;
+	size_t size, whole, cut;
 	char path[400];
 	char *bytes;
 
@@ -120,7 +133,9 @@ static void cut_at_every_byte(void **state)
 	fake_store_process(FAKE_EXIT, false, 0, false);
 	strcpy(path, fake_journal_path());
 	bytes = fake_journal_load(path, &size);
-	for (cut = 0; cut <= size; cut++) {
+	whole = written(path);
+	/* And once in the space behind it. */
+	for (cut = 0; cut <= size && cut <= whole + 1; cut++) {
 		struct kvp_recovery_report report;
 		unsigned int i;
 
@@ -141,19 +156,6 @@ static void cut_at_every_byte(void **state)
 		assert_reverse();
 	}
 	free(bytes);
-}
-
-/* Bytes of its records, without the space that was reserved behind them. */
-static size_t written(const char *path)
-{
-	struct kvp_journal *journal;
-	size_t size;
-
-	assert_int_equal(kvp_journal_read(path, &journal, NULL), 0);
-	assert_int_equal(kvp_journal_info(journal)->condition, KVP_JOURNAL_WHOLE);
-	size = kvp_journal_info(journal)->offset;
-	kvp_journal_free(journal);
-	return size;
 }
 
 /* With a byte flipped it is refused as it is, whatever the byte. */
@@ -184,7 +186,7 @@ static void every_byte_flipped(void **state)
 	assert_int_equal(fake_world_destroyed, 0);
 	/* Behind them it is half a record, which says nothing. */
 	if (size > whole)
-		bytes[whole + (size - whole) / 2] ^= 0x5a;
+		bytes[whole + sizeof(union kvp_journal_any_record) / 2] ^= 0x5a;
 	fake_journal_store(path, bytes, size);
 	free(bytes);
 	fake_store_recover(false);
