@@ -234,7 +234,8 @@ static int create(struct kvp_log *log, struct kvp_journal_file_record *file)
 			 0600);
 	if (log->fd < 0)
 		return -errno;
-	log->offset = log->end = 0;
+	log->offset = 0;
+	log->end = 0;
 	log->sequence = 0;
 	log->reserved = 0;
 	err = kvp_log_reserve(log, sizeof(*file));

@@ -224,7 +224,7 @@ void kvp_log_free(struct kvp_log *log);
 int kvp_log_restart(struct kvp_log *log);
 /* Make the file end at `at`, without space behind it. */
 int kvp_log_cut(struct kvp_log *log, uint64_t at);
-/* Seal the record that begins with `record` and write it at the end; all of it, or a negative errno. */
+/* Seal the record that begins there and write it at the end; all of it, or a negative errno. */
 int kvp_log_append(struct kvp_log *log, struct kvp_journal_head *record,
 		   enum kvp_journal_type type);
 /* Make sure that `more` bytes beside those that are reserved can be written. */

@@ -61,9 +61,12 @@ static int append_devices(struct kvp_registration *registration)
 	uint32_t i, device;
 	int err = 0;
 
-	for (i = 0; i < registration->set.count && !err; i++)
-		for (device = 0; device < registration->set.registrars[i]->devices && !err; device++)
-			err = append_device(registration, registration->set.registrars[i], device);
+	for (i = 0; i < registration->set.count && !err; i++) {
+		const struct kvp_registrar *registrar = registration->set.registrars[i];
+
+		for (device = 0; device < registrar->devices && !err; device++)
+			err = append_device(registration, registrar, device);
+	}
 	return err;
 }
 

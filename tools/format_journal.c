@@ -117,7 +117,8 @@ static void print_record(FILE *out, const struct kvp_journal *journal,
 	case KVP_JOURNAL_DEVICE:
 		device = kvp_journal_device(journal, record->position);
 		fputs(": ", out);
-		print_device(out, device->registrar, device->external, device->device, device->name);
+		print_device(out, device->registrar, device->external, device->device,
+			     device->name);
 		break;
 	case KVP_JOURNAL_INTENT:
 		fputs(": ", out);
