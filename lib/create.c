@@ -13,16 +13,6 @@ static int invalid(struct kvp_error *error, const char *advice, const char *what
 	return kvp_fail(error, -EINVAL, KVP_PHASE_REQUEST, KVP_NONE, NULL, advice, "%s", what);
 }
 
-static bool printable(const char *label)
-{
-	size_t length;
-
-	for (length = 0; label[length]; length++)
-		if (length == KVP_NAME_SIZE - 1 || label[length] < ' ' || label[length] > '~')
-			return false;
-	return true;
-}
-
 static int check_options(const struct kvp_pool_options *options, struct kvp_error *error)
 {
 	static const char rule[] = "give 1 to 63 of A-Z a-z 0-9 _ -";
@@ -38,7 +28,7 @@ static int check_options(const struct kvp_pool_options *options, struct kvp_erro
 			       "the name 'control' is that of the control node");
 	if (options->role && options->role[0] && !kvp_name_valid(options->role))
 		return invalid(error, rule, "the role is not a name");
-	if (options->label && !printable(options->label))
+	if (options->label && !kvp_label_valid(options->label))
 		return invalid(error, "give 0 to 63 printable ASCII characters",
 			       "the label is not a label");
 	if (!options->length)

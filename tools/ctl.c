@@ -88,6 +88,13 @@ int ctl_getopt(struct ctl *ctl, int argc, char **argv, const struct option *opti
 	}
 }
 
+int ctl_bad_value(const struct ctl *ctl, const struct option *options, int option, const char *why)
+{
+	while (options->val != option)
+		options++;
+	return ctl_usage(ctl, "--%s %s: %s", options->name, optarg, why);
+}
+
 int ctl_no_operand(const struct ctl *ctl, int argc, char **argv)
 {
 	if (optind < argc)

@@ -60,6 +60,9 @@ enum {
  */
 int ctl_getopt(struct ctl *ctl, int argc, char **argv, const struct option *options);
 
+/* Complain about the value of `option`, which ctl_getopt() has just returned. */
+int ctl_bad_value(const struct ctl *ctl, const struct option *options, int option, const char *why);
+
 /* Exactly one operand is left, a pool. 0, or an exit code after complaining. */
 int ctl_pool_operand(const struct ctl *ctl, int argc, char **argv, struct pool_ref *ref);
 /* No operand is left. */

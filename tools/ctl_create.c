@@ -71,15 +71,6 @@ static const char *take(int option, const char *value, struct kvp_pool_options *
 	}
 }
 
-static const char *option_name(int option)
-{
-	const struct option *entry;
-
-	for (entry = options; entry->val != option; entry++)
-		;
-	return entry->name;
-}
-
 /* What belongs together; the values themselves are the library's to check. */
 static int check(const struct ctl *ctl, const struct kvp_pool_options *pool, bool hold)
 {
@@ -147,7 +138,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
 			return ctl->status;
 		why = take(c, optarg, &pool, &hold);
 		if (why)
-			return ctl_usage(ctl, "--%s %s: %s", option_name(c), optarg, why);
+			return ctl_bad_value(ctl, options, c, why);
 	}
 	status = ctl_no_operand(ctl, argc, argv);
 	if (!status)

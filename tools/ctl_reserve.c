@@ -60,15 +60,6 @@ static const char *take(int option, const char *value, struct wish *wish)
 	}
 }
 
-static const char *option_name(int option)
-{
-	const struct option *entry;
-
-	for (entry = options; entry->val != option; entry++)
-		;
-	return entry->name;
-}
-
 static int check(const struct ctl *ctl, const struct wish *wish)
 {
 	bool uid = wish->change.mask & KVP_RESERVE_SET_UID;
@@ -112,7 +103,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
 			return ctl->status;
 		why = take(c, optarg, &wish);
 		if (why)
-			return ctl_usage(ctl, "--%s %s: %s", option_name(c), optarg, why);
+			return ctl_bad_value(ctl, options, c, why);
 	}
 	status = ctl_no_operand(ctl, argc, argv);
 	if (!status)

@@ -52,15 +52,6 @@ static const char *take(int option, const char *value, struct kvp_pool_change *c
 	}
 }
 
-static const char *option_name(int option)
-{
-	const struct option *entry;
-
-	for (entry = options; entry->val != option; entry++)
-		;
-	return entry->name;
-}
-
 static int set(const struct ctl *ctl, struct kvp_ctx *ctx, const struct pool_ref *ref,
 	       const struct kvp_pool_change *change)
 {
@@ -92,7 +83,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
 			return ctl->status;
 		why = take(c, optarg, &change);
 		if (why)
-			return ctl_usage(ctl, "--%s %s: %s", option_name(c), optarg, why);
+			return ctl_bad_value(ctl, options, c, why);
 	}
 	status = ctl_pool_operand(ctl, argc, argv, &ref);
 	if (status)
