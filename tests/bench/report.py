@@ -67,17 +67,35 @@ def table(entries):
     return "\n".join(lines)
 
 
+def journal_cost(rows):
+    """What the journal takes of the time of bare registrations, by how many buffers."""
+    costs = {}
+    for (row, size, _), sides in rows.items():
+        if row != "register buffers":
+            continue
+        # Round by round, so that what slows a round down slows all of it.
+        pairs = zip(sides["transaction with journal"], sides["transaction without journal"])
+        extra = statistics.median(journaled - plain for journaled, plain in pairs)
+        costs[size] = 100 * extra / statistics.median(sides["loop of ibv_reg_mr"])
+    return costs
+
+
 def main():
-    entries = summary(read(sys.argv[1]))
+    rows = read(sys.argv[1])
+    entries = summary(rows)
     if not entries:
         sys.exit("report.py: no benchmark printed a line")
     print(table(entries))
+    costs = journal_cost(rows)
+    for size, percent in costs.items():
+        print(f"journal of {size:,} buffers: {percent:.2g} percent of their registration")
     if len(sys.argv) > 2:
         with open(sys.argv[2], "w", encoding="utf-8") as out:
             json.dump({
                 "date": datetime.date.today().isoformat(),
                 "processors": os.cpu_count(),
                 "rows": entries,
+                "journal_percent": costs,
             }, out, indent=1)
 
 
