@@ -3,12 +3,12 @@
  * Which buffers share bytes, in O(n log n).
  *
  * In the order of their addresses it is seen whether any do. None does, nearly
- * always. Which, is found out if need be: the ends of all buffers cut the address space into stretches. The buffers
- * are painted onto the stretches in the order of their indices, each asking
- * first who painted there before. Two ranges share a stretch when one of them
- * covers the other's last stretch: so a question has two parts, who covers my
- * last stretch, and whose last stretch is one of mine. A segment tree over the
- * stretches answers both in logarithmic time.
+ * always. Which, is found out if need be: the ends of all buffers cut the address
+ * space into stretches. The buffers are painted onto the stretches in the order of
+ * their indices, each asking first who painted there before. Two ranges share a
+ * stretch when one of them covers the other's last stretch: so a question has two
+ * parts, who covers my last stretch, and whose last stretch is one of mine. A
+ * segment tree over the stretches answers both in logarithmic time.
  */
 #include <stdlib.h>
 
