@@ -195,7 +195,7 @@ static struct work work_of(const char *side, void (*run)(void), uint32_t n)
 /* It takes this much, and not more for more buffers. */
 static void takes(const char *side, void (*run)(void), long calls, long made)
 {
-	for (uint32_t n = 10; n <= MOST; n *= 10) {
+	for (uint32_t n = 10; n <= MOST; n *= 100) {
 		const struct work work = work_of(side, run, n);
 
 		EQUAL(work.calls, calls);
@@ -232,12 +232,12 @@ static void transaction(const char *side, void (*run)(void), long calls, long ma
 
 static void a_transaction_adds_few(void)
 {
-	transaction("transaction without journal", register_plain, 8, 10);
+	transaction("transaction without journal", register_plain, 16, 12);
 }
 
 static void a_journal_adds_few(void)
 {
-	transaction("transaction with journal", register_journaled, 10, 10);
+	transaction("transaction with journal", register_journaled, 19, 12);
 }
 
 int main(void)

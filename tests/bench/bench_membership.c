@@ -150,6 +150,7 @@ int main(void)
 	RUN(mappings_10);
 	RUN(mappings_100);
 	RUN(mappings_1000);
-	RUN(mappings_10000);
+	if (bench_size(1, 0))
+		RUN(mappings_10000);
 	return cases_end();
 }
