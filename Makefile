@@ -33,6 +33,7 @@ GUEST_SRC := $(wildcard tests/guest/test_*.c)
 GUEST_BIN := $(GUEST_SRC:tests/guest/%.c=$(BUILD)/guest/%)
 GUEST_SUPPORT := $(filter-out $(GUEST_SRC),$(wildcard tests/guest/*.c))
 BENCH_SRC := $(wildcard tests/bench/bench_*.c)
+BENCH_SUPPORT := $(filter-out $(BENCH_SRC),$(wildcard tests/bench/*.c))
 BENCH_BIN := $(BENCH_SRC:tests/bench/%.c=$(BUILD)/bench/%)
 GUEST_STORE := $(BUILD)/guest/store $(BUILD)/guest/store.so $(BUILD)/guest/store_batch.so
 DEMO_SUPPORT := $(wildcard examples/lib*.c)
@@ -114,11 +115,15 @@ $(BUILD)/examples/%: examples/%.c $(DEMO_SUPPORT) $(wildcard examples/*.h) $(SO)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARN) -pthread -Ilib -o $@ $< $(DEMO_SUPPORT) \
 		-L$(BUILD) -lkvpool -libverbs
 
-$(BUILD)/bench/%: tests/bench/%.c tests/bench/bench.c $(GUEST_SUPPORT) \
+$(BUILD)/bench/%: tests/bench/%.c $(BENCH_SUPPORT) $(GUEST_SUPPORT) \
 		$(wildcard tests/guest/*.h tests/bench/*.h) $(SO) $(BUILD)/libkvpool.so
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -pthread -Ilib -Iuapi -o $@ $< \
-		tests/bench/bench.c $(GUEST_SUPPORT) -L$(BUILD) -lkvpool -libverbs -lmnl
+		$(BENCH_SUPPORT) $(GUEST_SUPPORT) $(BENCH_LIB) -libverbs -lmnl -lz
+BENCH_LIB = -L$(BUILD) -lkvpool
+# Goes behind the library's functions: there is no kernel on the host.
+$(BUILD)/bench/bench_membership: BENCH_LIB = $(BUILD)/libkvpool.a
+$(BUILD)/bench/bench_membership: $(BUILD)/libkvpool.a
 
 guest-tests: $(GUEST_BIN) $(GUEST_STORE) $(BENCH_BIN) examples
 examples: $(DEMO_BIN)

@@ -70,6 +70,7 @@ KVP_EXPORT int kvp_pool_destroy(struct kvp_ctx *ctx, uint32_t id, uint64_t gener
 				    "destroy pool %" PRIu32 " of generation %" PRIu64, id,
 				    generation);
 	forget_created(ctx, id, generation);
+	kvp_mappings_destroyed(&ctx->mappings, generation);
 	return 0;
 }
 

@@ -10,7 +10,7 @@ struct check {
 	const char *domain;
 	const struct kvp_buffer *buffers;
 	const uint32_t *index;
-	uint32_t *earlier;
+	uint32_t *earlier;	/* kvp_overlap_find(); NULL: none shares a byte */
 	struct kvp_snapshot snapshot;
 };
 
@@ -28,7 +28,7 @@ static int check_overlap(const struct check *check, uint32_t position, struct kv
 	uint32_t other_index;
 	const char *how;
 
-	if (check->earlier[position] == KVP_NONE)
+	if (!check->earlier || check->earlier[position] == KVP_NONE)
 		return 0;
 	other = &check->buffers[check->earlier[position]];
 	other_index = caller_index(check, check->earlier[position]);
@@ -74,16 +74,16 @@ static int locate(const struct check *check, uint32_t position, struct kvp_span 
 static int check_all(const struct check *check, uint32_t count, int *results,
 		     struct kvp_span *spans, struct kvp_error *error)
 {
+	struct kvp_span none;
 	int first = 0;
 	uint32_t i;
 
 	for (i = 0; i < count; i++) {
 		struct kvp_error *at = first ? NULL : error;
-		struct kvp_span span = { 0 };
 		bool asked;
 		int err;
 
-		err = locate(check, i, &span, &asked, at);
+		err = locate(check, i, spans ? &spans[i] : &none, &asked, at);
 		if (!asked) {
 			/* Not the buffer's fault, and no use to go on: the rest is not known. */
 			for (; results && i < count; i++)
@@ -94,12 +94,20 @@ static int check_all(const struct check *check, uint32_t count, int *results,
 			err = check_overlap(check, i, at);
 		if (results)
 			results[i] = err;
-		if (spans)
-			spans[i] = span;
 		if (!first)
 			first = err;
 	}
 	return first;
+}
+
+static int prepare(struct check *check, uint32_t count, struct kvp_sorted *sorted)
+{
+	int err = kvp_sorted_init(sorted, check->buffers, count);
+
+	if (err || !sorted->overlap)
+		return err;
+	check->earlier = calloc(count, sizeof(*check->earlier));
+	return check->earlier ? kvp_overlap_find(check->buffers, count, check->earlier) : -ENOMEM;
 }
 
 int kvp_check_spans(struct kvp_ctx *ctx, const char *domain, const struct kvp_buffer *buffers,
@@ -112,6 +120,7 @@ int kvp_check_spans(struct kvp_ctx *ctx, const char *domain, const struct kvp_bu
 		.buffers = buffers,
 		.index = index,
 	};
+	struct kvp_sorted sorted;
 	int err;
 
 	if (!ctx || !domain || !domain[0])
@@ -123,16 +132,16 @@ int kvp_check_spans(struct kvp_ctx *ctx, const char *domain, const struct kvp_bu
 	if (!buffers)
 		return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
 				"no buffers were given, but a count of %" PRIu32, count);
-	check.earlier = calloc(count, sizeof(*check.earlier));
-	err = check.earlier ? kvp_overlap_find(buffers, count, check.earlier) : -ENOMEM;
-	if (err)
+	err = prepare(&check, count, &sorted);
+	if (err) {
 		err = kvp_fail(error, err, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
 			       "no memory to check %" PRIu32 " buffers", count);
-	if (!err) {
-		kvp_snapshot_take(ctx, buffers, count, &check.snapshot);
+	} else {
+		kvp_snapshot_take(ctx, &sorted, &check.snapshot);
 		err = check_all(&check, count, results, spans, error);
 		kvp_snapshot_free(&check.snapshot);
 	}
+	kvp_sorted_free(&sorted);
 	free(check.earlier);
 	return err;
 }

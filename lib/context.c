@@ -78,6 +78,7 @@ KVP_EXPORT int kvp_open(const struct kvp_options *given, struct kvp_ctx **result
 		return err;
 	}
 	pthread_mutex_init(&ctx->lock, NULL);
+	kvp_mappings_init(&ctx->mappings);
 	err = kvp_family_find(&ctx->nl, &family, error);
 	if (err) {
 		kvp_close(ctx);
@@ -107,6 +108,7 @@ KVP_EXPORT void kvp_close(struct kvp_ctx *ctx)
 	kvp_report_free(ctx);
 	kvp_nl_close(&ctx->nl);
 	close(ctx->control);
+	kvp_mappings_free(&ctx->mappings);
 	pthread_mutex_destroy(&ctx->lock);
 	free(ctx);
 }

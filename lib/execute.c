@@ -305,12 +305,11 @@ static bool take_forward(struct walk *walk, uint32_t *n, uint32_t *count)
 static void register_some(void *data)
 {
 	struct walk *walk = data;
-	struct kvp_error error;
+	struct kvp_error error = { 0 };
 	uint32_t n, count;
 	int err;
 
 	while (take_forward(walk, &n, &count)) {
-		memset(&error, 0, sizeof(error));
 		err = register_entries(walk->registration, n, count, &error);
 		if (!err)
 			continue;
@@ -322,6 +321,7 @@ static void register_some(void *data)
 		}
 		walk->stop = true;
 		pthread_mutex_unlock(&walk->lock);
+		return;
 	}
 }
 
@@ -355,11 +355,10 @@ static bool take_back(struct walk *walk, uint32_t *n, uint32_t *count)
 static void undo_some(void *data)
 {
 	struct walk *walk = data;
-	struct kvp_error error;
+	struct kvp_error error = { 0 };
 	uint32_t n, count, failed;
 
 	while (take_back(walk, &n, &count)) {
-		memset(&error, 0, sizeof(error));
 		failed = undo_entries(walk->registration, n, count, &error);
 		if (!failed)
 			continue;
@@ -370,6 +369,7 @@ static void undo_some(void *data)
 		}
 		walk->failed += failed;
 		pthread_mutex_unlock(&walk->lock);
+		memset(&error, 0, sizeof(error));
 	}
 }
 

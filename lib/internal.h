@@ -5,7 +5,7 @@
  *   error.c                        no dependency
  *   options.c                      size rule of option structs
  *   attr.c, netlink.c, family.c    requests and dumps over libmnl: see netlink.h
- *   context.c, info.c, stats.c, pool.c, query.c, change.c, create.c, monitor.c
+ *   mappings.c, context.c, info.c, stats.c, pool.c, query.c, change.c, create.c, monitor.c
  *                                  handles of the kernel's objects
  *   procmaps.c, resolve.c          what memory is
  *   locate.c                       which pool one buffer lies in, or why in none
@@ -68,6 +68,45 @@ struct kvp_created {
 	bool committed;		/* a registration of it was, once */
 };
 
+struct kvp_pool;
+
+struct kvp_domain {
+	struct kvp_domain *next;
+	char name[KVP_NAME_SIZE];
+};
+
+/* One that stands: small, and with all that a span needs, so that a search stays in the cache. */
+struct kvp_mapping {
+	uint64_t start;
+	uint64_t length;	/* the pool's logical length */
+	uint64_t generation;
+	const struct kvp_domain *domain;
+	uint32_t id;
+};
+
+/* Mappings of a context's handles; readers don't keep each other waiting. */
+struct kvp_mappings {
+	pthread_rwlock_t lock;	/* taken under a pool's lock; protects what follows */
+	struct kvp_mapping *items;	/* in ascending order; they don't overlap */
+	uint32_t count, room;
+	struct kvp_domain *domains;	/* each once; they live as long as this */
+};
+
+void kvp_mappings_init(struct kvp_mappings *mappings);
+void kvp_mappings_free(struct kvp_mappings *mappings);
+/* The pool is mapped at its `addr` now, as a whole, whatever was there before. */
+void kvp_mappings_add(struct kvp_mappings *mappings, const struct kvp_pool *pool);
+/* It is about to be unmapped. */
+void kvp_mappings_remove(struct kvp_mappings *mappings, const struct kvp_pool *pool);
+/* The pool of that generation was destroyed: its mappings are no memory any more. */
+void kvp_mappings_destroyed(struct kvp_mappings *mappings, uint64_t generation);
+/*
+ * Whether a range lies in one mapping, within the pool's logical length, and the
+ * pool is of `domain` (NULL: any): then *span is its. False: ask the kernel.
+ */
+bool kvp_mappings_find(struct kvp_mappings *mappings, const char *domain, uint64_t addr,
+		       uint64_t length, struct kvp_span *span);
+
 struct kvp_ctx {
 	int control;		/* descriptor of the control node: the session */
 	bool read_only;
@@ -77,6 +116,7 @@ struct kvp_ctx {
 	uint16_t family;
 	struct kvp_registration *registrations;	/* those in force or quarantined: registration.c */
 	struct kvp_created *created;	/* only with a journal; under the lock as well */
+	struct kvp_mappings mappings;
 	struct kvp_log log;
 	enum kvp_policy policy;		/* never KVP_POLICY_DEFAULT */
 	void (*tell)(const char *line, void *arg);	/* NULL: nobody */

@@ -520,7 +520,22 @@ int kvp_span_parse(const char *text, struct kvp_span *span);
 
 /*
  * Name `length` bytes at `addr`, which must lie in one pool of `domain`
- * (NULL: of any). `buffer errors` are those of kvp_check().
+ * (NULL: of any). Errors are those of kvp_check() for a buffer that is only read.
+ *
+ * What kvp_pool_map() has mapped through this context is known to the library: it
+ * is named without a system call, in a time that grows with the logarithm of the
+ * number of mappings, by any number of threads at once. A mapping holds its pool and a
+ * generation is never used again, so the name is that of the memory as long as the
+ * handle maps it: it is right under mapping, unmapping, closing, and
+ * kvp_pool_destroy() of this context. Of two things only the kernel knows, and the
+ * name says nothing of them: that another process has destroyed the pool
+ * (kvp_span_import() is then -ESTALE), and that the caller took the addresses
+ * away from the handle by itself, by munmap(), mremap() or mmap(), which it
+ * must not do: the name is then still that of the pool's memory, and never of another pool.
+ * All other memory the kernel is asked about.
+ *
+ * So a name is no leave to register: kvp_check() and kvp_register() ask the
+ * kernel about every buffer, whether it has been named or not.
  */
 int kvp_span_export(struct kvp_ctx *ctx, const char *domain, const void *addr, uint64_t length,
 		    struct kvp_span *span, struct kvp_error *error);

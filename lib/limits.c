@@ -15,9 +15,8 @@
 
 uint64_t kvp_page_size(void)
 {
-	const long size = sysconf(_SC_PAGESIZE);
-
-	return size > 0 ? (uint64_t)size : 4096;
+	/* It calls nothing, unlike sysconf(). */
+	return (uint64_t)getpagesize();
 }
 
 /*

@@ -35,7 +35,13 @@ struct look {
 	uint64_t next_offset;
 };
 
-static enum fault segment_fault(const struct look *look, const struct kvp_segment *segment)
+/*
+ * What is wrong with a buffer in `length` bytes of a segment, which are at `offset`
+ * of the pool if it is one. `straddles`: they don't continue what the buffer had before.
+ */
+static enum fault segment_fault(const char *domain, const struct kvp_buffer *buffer,
+				const struct kvp_segment *segment, uint64_t offset, uint64_t length,
+				bool straddles)
 {
 	const struct kvp_span *span = &segment->span;
 
@@ -45,18 +51,16 @@ static enum fault segment_fault(const struct look *look, const struct kvp_segmen
 		return FAULT_FOREIGN;
 	if (segment->stale)
 		return FAULT_DESTROYED;
-	if (look->domain && strcmp(span->domain, look->domain))
+	if (domain && strcmp(span->domain, domain))
 		return FAULT_DOMAIN;
-	if (look->buffer->generation && look->buffer->generation != span->generation)
+	if (buffer->generation && buffer->generation != span->generation)
 		return FAULT_GENERATION;
-	if (look->any && (span->id != look->next_id || span->generation != look->next_generation ||
-			  span->offset != look->next_offset))
+	if (straddles)
 		return FAULT_STRADDLE;
-	if (span->offset > segment->pool_length ||
-	    segment->length > segment->pool_length - span->offset)
+	if (offset > segment->pool_length || length > segment->pool_length - offset)
 		return FAULT_END;
 	if (!segment->readable ||
-	    (!segment->writable && !(look->buffer->flags & KVP_BUFFER_READ_ONLY)))
+	    (!segment->writable && !(buffer->flags & KVP_BUFFER_READ_ONLY)))
 		return FAULT_ACCESS;
 	return FAULT_NONE;
 }
@@ -64,7 +68,12 @@ static enum fault segment_fault(const struct look *look, const struct kvp_segmen
 static int look_at(const struct kvp_segment *segment, void *arg)
 {
 	struct look *look = arg;
-	enum fault fault = segment_fault(look, segment);
+	const struct kvp_span *span = &segment->span;
+	const bool straddles = look->any && (span->id != look->next_id ||
+					     span->generation != look->next_generation ||
+					     span->offset != look->next_offset);
+	const enum fault fault = segment_fault(look->domain, look->buffer, segment, span->offset,
+					       segment->length, straddles);
 
 	if (fault < look->fault) {
 		look->fault = fault;
@@ -184,16 +193,13 @@ static int report(const struct look *look, const char *name, const char *what, u
 bool kvp_locate_in(const struct kvp_segment *segment, const char *domain,
 		   const struct kvp_buffer *buffer, struct kvp_span *span)
 {
-	const struct look look = { .domain = domain, .buffer = buffer };
-	struct kvp_segment part = *segment;
+	const uint64_t offset = segment->span.offset + (uintptr_t)buffer->addr - segment->addr;
 
-	part.addr = (uintptr_t)buffer->addr;
-	part.length = buffer->length;
-	part.span.offset += part.addr - segment->addr;
 	if (!buffer->length || buffer->flags & ~KVP_BUFFER_READ_ONLY ||
-	    segment_fault(&look, &part) != FAULT_NONE)
+	    segment_fault(domain, buffer, segment, offset, buffer->length, false) != FAULT_NONE)
 		return false;
-	*span = part.span;
+	*span = segment->span;
+	span->offset = offset;
 	span->length = buffer->length;
 	return true;
 }

@@ -2,12 +2,13 @@
 /*
  * Which buffers share bytes, in O(n log n).
  *
- * The ends of all buffers cut the address space into stretches. The buffers
- * are painted onto the stretches in the order of their indices, each asking
- * first who painted there before. Two ranges share a stretch when one of them
- * covers the other's last stretch: so a question has two parts, who covers my
- * last stretch, and whose last stretch is one of mine. A segment tree over the
- * stretches answers both in logarithmic time.
+ * In the order of their addresses it is seen whether any do. None does, nearly
+ * always. Which, is found out if need be: the ends of all buffers cut the address
+ * space into stretches. The buffers are painted onto the stretches in the order of
+ * their indices, each asking first who painted there before. Two ranges share a
+ * stretch when one of them covers the other's last stretch: so a question has two
+ * parts, who covers my last stretch, and whose last stretch is one of mine. A
+ * segment tree over the stretches answers both in logarithmic time.
  */
 #include <stdlib.h>
 
@@ -24,6 +25,53 @@ struct canvas {
 static bool has_range(const struct kvp_buffer *buffer)
 {
 	return buffer->length && buffer->length <= UINT64_MAX - (uintptr_t)buffer->addr;
+}
+
+static int by_address(const void *left, const void *right)
+{
+	const struct kvp_buffer *one = *(const struct kvp_buffer *const *)left;
+	const struct kvp_buffer *other = *(const struct kvp_buffer *const *)right;
+
+	return ((uintptr_t)one->addr > (uintptr_t)other->addr) -
+	       ((uintptr_t)one->addr < (uintptr_t)other->addr);
+}
+
+int kvp_sorted_init(struct kvp_sorted *sorted, const struct kvp_buffer *buffers, uint32_t count)
+{
+	bool ascending = true;
+	uint64_t end = 0;
+	uint32_t i, n = 0;
+
+	*sorted = (struct kvp_sorted){ .buffers = calloc(count, sizeof(*sorted->buffers)) };
+	if (!sorted->buffers)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		if (!has_range(&buffers[i]))
+			continue;
+		if (n && (uintptr_t)sorted->buffers[n - 1]->addr > (uintptr_t)buffers[i].addr)
+			ascending = false;
+		sorted->buffers[n++] = &buffers[i];
+	}
+	/* Lists are made in this order, most of them. */
+	if (!ascending)
+		qsort(sorted->buffers, n, sizeof(*sorted->buffers), by_address);
+	sorted->count = n;
+	for (i = 0; i < n; i++) {
+		const uint64_t start = (uintptr_t)sorted->buffers[i]->addr;
+
+		if (start < end)
+			sorted->overlap = true;
+		if (start + sorted->buffers[i]->length > end)
+			end = start + sorted->buffers[i]->length;
+	}
+	sorted->end = end;
+	return 0;
+}
+
+void kvp_sorted_free(struct kvp_sorted *sorted)
+{
+	free(sorted->buffers);
+	*sorted = (struct kvp_sorted){ 0 };
 }
 
 static int compare_ends(const void *left, const void *right)

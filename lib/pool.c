@@ -254,6 +254,7 @@ static int map_locked(struct kvp_pool *pool, bool write, struct kvp_error *error
 		return map_failed(pool, -errno, error);
 	pool->addr = addr;
 	pool->map_writable = write;
+	kvp_mappings_add(&pool->ctx->mappings, pool);
 	return 0;
 }
 
@@ -281,10 +282,14 @@ KVP_EXPORT int kvp_pool_unmap(struct kvp_pool *pool)
 
 	pthread_mutex_lock(&pool->lock);
 	if (pool->addr) {
-		if (munmap(pool->addr, (size_t)pool->mapped_length))
+		/* Before, so that nobody is told of it when other memory is there already. */
+		kvp_mappings_remove(&pool->ctx->mappings, pool);
+		if (munmap(pool->addr, (size_t)pool->mapped_length)) {
 			err = -errno;
-		else
+			kvp_mappings_add(&pool->ctx->mappings, pool);
+		} else {
 			pool->addr = NULL;
+		}
 	}
 	pthread_mutex_unlock(&pool->lock);
 	return err;

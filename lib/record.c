@@ -39,6 +39,10 @@ int kvp_record_step(struct kvp_registration *registration, uint32_t n, enum kvp_
 	struct kvp_record_item *item = &registration->record.items[n];
 	int err = 0;
 
+	if (!registration->record.log) {
+		item->step = (uint8_t)step;
+		return 0;
+	}
 	switch (step) {
 	case KVP_STEP_INTENT:
 		/* Not carried out if it can't be written: then it was none. */

@@ -8,15 +8,6 @@
 
 #include "transaction.h"
 
-static int by_address(const void *left, const void *right)
-{
-	const struct kvp_buffer *one = *(const struct kvp_buffer *const *)left;
-	const struct kvp_buffer *other = *(const struct kvp_buffer *const *)right;
-
-	return ((uintptr_t)one->addr > (uintptr_t)other->addr) -
-	       ((uintptr_t)one->addr < (uintptr_t)other->addr);
-}
-
 static bool continues(const struct kvp_segment *last, const struct kvp_segment *next)
 {
 	return last->addr + last->length == next->addr && last->kind == KVP_KIND_POOL &&
@@ -60,39 +51,25 @@ static uint64_t fetch(struct kvp_ctx *ctx, uint64_t start, uint64_t end,
 	return start + resolved;
 }
 
-void kvp_snapshot_take(struct kvp_ctx *ctx, const struct kvp_buffer *buffers, uint32_t count,
+void kvp_snapshot_take(struct kvp_ctx *ctx, const struct kvp_sorted *sorted,
 		       struct kvp_snapshot *snapshot)
 {
-	const struct kvp_buffer **sorted = calloc(count, sizeof(*sorted));
-	uint64_t known = 0, last = 0;
-	uint32_t i, used = 0;
+	uint64_t known = 0;
+	uint32_t i;
 
 	*snapshot = (struct kvp_snapshot){ 0 };
-	for (i = 0; sorted && i < count; i++) {
-		const uint64_t start = (uintptr_t)buffers[i].addr;
-
-		/* What is wrong with it is found later. */
-		if (!buffers[i].length || buffers[i].length > UINT64_MAX - start)
-			continue;
-		sorted[used++] = &buffers[i];
-		if (start + buffers[i].length > last)
-			last = start + buffers[i].length;
-	}
-	if (used)
-		qsort(sorted, used, sizeof(*sorted), by_address);
-	for (i = 0; i < used; i++) {
-		const uint64_t start = (uintptr_t)sorted[i]->addr, end = start + sorted[i]->length;
+	for (i = 0; i < sorted->count; i++) {
+		const struct kvp_buffer *buffer = sorted->buffers[i];
+		const uint64_t start = (uintptr_t)buffer->addr, end = start + buffer->length;
 
 		if (start > known)
 			known = start;
 		while (known < end) {
-			known = fetch(ctx, known, last, snapshot);
+			known = fetch(ctx, known, sorted->end, snapshot);
 			if (!known)
-				goto out;
+				return;
 		}
 	}
-out:
-	free(sorted);
 }
 
 const struct kvp_segment *kvp_snapshot_find(const struct kvp_snapshot *snapshot, uint64_t addr,

@@ -84,6 +84,8 @@ KVP_EXPORT int kvp_span_export(struct kvp_ctx *ctx, const char *domain, const vo
 		.flags = KVP_BUFFER_READ_ONLY,
 	};
 
+	if (kvp_mappings_find(&ctx->mappings, domain, (uintptr_t)addr, length, span))
+		return 0;
 	return kvp_locate(ctx, domain, &buffer, KVP_NONE, span, NULL, error);
 }
 

@@ -41,22 +41,34 @@ static int find_owner(struct kvp_ctx *ctx, struct kvp_pool_ref *pool, struct kvp
 	return 0;
 }
 
+static bool same(const struct kvp_span *a, const struct kvp_span *b)
+{
+	return a->id == b->id && a->generation == b->generation;
+}
+
 int kvp_states_collect(struct kvp_registration *registration, const struct kvp_span *spans,
 		       uint32_t count, struct kvp_error *error)
 {
-	struct kvp_pool_ref *pools = calloc(count, sizeof(*pools));
-	uint32_t i, kept = 0;
+	struct kvp_pool_ref *pools;
+	uint32_t i, used = 0, kept = 0;
 	int err;
 
+	/* Neighbours are of one pool, mostly. */
+	for (i = 0; i < count; i++)
+		if (!i || !same(&spans[i], &spans[i - 1]))
+			used++;
+	pools = calloc(used, sizeof(*pools));
 	if (!pools)
 		return kvp_fail(error, -ENOMEM, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
 				"no memory for the pools of %" PRIu32 " buffers", count);
-	for (i = 0; i < count; i++) {
-		pools[i].id = spans[i].id;
-		pools[i].generation = spans[i].generation;
+	for (i = 0, used = 0; i < count; i++) {
+		if (i && same(&spans[i], &spans[i - 1]))
+			continue;
+		pools[used].id = spans[i].id;
+		pools[used++].generation = spans[i].generation;
 	}
-	qsort(pools, count, sizeof(*pools), by_identity);
-	for (i = 0; i < count; i++)
+	qsort(pools, used, sizeof(*pools), by_identity);
+	for (i = 0; i < used; i++)
 		if (pools[i].generation && (!kept || by_identity(&pools[i], &pools[kept - 1])))
 			pools[kept++] = pools[i];
 	registration->pools = pools;

@@ -16,6 +16,17 @@
 /* 0 when the list is sealed and holds a buffer; else why not, a failure to seal it repeated. */
 int kvp_list_ready(const struct kvp_list *list, struct kvp_error *error);
 
+/* The buffers that have a range, in ascending order of addresses: neither empty nor wrapping. */
+struct kvp_sorted {
+	const struct kvp_buffer **buffers;
+	uint32_t count;
+	uint64_t end;		/* of the one that ends last */
+	bool overlap;		/* some share a byte: kvp_overlap_find() says which */
+};
+
+int kvp_sorted_init(struct kvp_sorted *sorted, const struct kvp_buffer *buffers, uint32_t count);
+void kvp_sorted_free(struct kvp_sorted *sorted);
+
 /*
  * For each buffer the lowest index of an earlier one that shares a byte with
  * it, or KVP_NONE. Empty buffers and those that wrap share with none. -ENOMEM.
@@ -29,7 +40,7 @@ struct kvp_snapshot {
 };
 
 /* Of all buffers; without some, or all, where it can't be had: they are asked for by themselves. */
-void kvp_snapshot_take(struct kvp_ctx *ctx, const struct kvp_buffer *buffers, uint32_t count,
+void kvp_snapshot_take(struct kvp_ctx *ctx, const struct kvp_sorted *sorted,
 		       struct kvp_snapshot *snapshot);
 /* The segment that holds all of a range, or NULL. */
 const struct kvp_segment *kvp_snapshot_find(const struct kvp_snapshot *snapshot, uint64_t addr,

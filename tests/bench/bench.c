@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-static uint64_t now(void)
+uint64_t bench_now(void)
 {
 	struct timespec time;
 
@@ -24,9 +24,9 @@ static void measure(const char *row, uint64_t size, const struct side *side)
 
 	if (side->prepare)
 		side->prepare();
-	start = now();
+	start = bench_now();
 	side->run();
-	end = now();
+	end = bench_now();
 	if (side->clean)
 		side->clean();
 	bench_count(row, size, side->name, "ns", (double)(end - start));
@@ -38,10 +38,14 @@ void bench_row(const char *row, uint64_t size, const struct side *sides, unsigne
 	const char *wish = getenv("BENCH_ROUNDS");
 	unsigned int round, i;
 
-	if (wish)
-		rounds = (unsigned int)strtoul(wish, NULL, 10);
+	rounds = (unsigned int)bench_size(wish && *wish ? strtoul(wish, NULL, 10) : rounds, 1);
 	for (round = 0; round < rounds; round++)
 		/* Each goes first as often as the others. */
 		for (i = 0; i < count; i++)
 			measure(row, size, &sides[(i + round) % count]);
+}
+
+uint64_t bench_size(uint64_t full, uint64_t size)
+{
+	return getenv("BENCH_QUICK") ? size : full;
 }

@@ -24,7 +24,15 @@ struct side {
  */
 void bench_row(const char *row, uint64_t size, const struct side *sides, unsigned int count,
 	       unsigned int rounds);
+/* Nanoseconds of the clock that all rows are measured with. */
+uint64_t bench_now(void);
 /* A number of a row that is no time, such as bytes or faults. */
 void bench_count(const char *row, uint64_t size, const char *side, const char *unit, double value);
+
+/*
+ * BENCH_QUICK in the environment: once each, and small, to see that it works and
+ * what is counted. This is `size` then, or else `full`.
+ */
+uint64_t bench_size(uint64_t full, uint64_t size);
 
 #endif /* BENCH_H */

@@ -136,7 +136,9 @@ int main(void)
 {
 	RUN(ten);
 	RUN(hundred);
-	RUN(thousand);
-	RUN(ten_thousand);
+	if (bench_size(1, 0)) {
+		RUN(thousand);
+		RUN(ten_thousand);
+	}
 	return cases_end();
 }

@@ -387,6 +387,58 @@ static void span_to_another_process(void)
 	CHECK(filled(addr + 4904, BLOCK + 8, 22));
 }
 
+/* What is known without asking the kernel is a name, and no leave to register. */
+static void named_and_replaced(void)
+{
+	struct kvp_ctx *ctx = open_ctx();
+	struct kvp_pool *pool = make_pool(ctx, "kv", 2 * BLOCK);
+	struct kvp_buffer buffer = { .addr = map_pool(pool), .length = BLOCK };
+	struct kvp_span span, again;
+
+	RETURNS(0, kvp_span_export(ctx, "kv", buffer.addr, BLOCK, &span, &error));
+	CHECKED(0, buffer.addr, BLOCK);
+	CHECK(!munmap(buffer.addr, BLOCK));
+	RETURNS(-EFAULT, kvp_check(ctx, "kv", &buffer, 1, NULL, &error));
+	CHECK(mmap(buffer.addr, BLOCK, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == buffer.addr);
+	RETURNS(-ENOTSUP, kvp_check(ctx, "kv", &buffer, 1, NULL, &error));
+	SAYS("private anonymous memory");
+	/* Once the handle has let go, so has the library. */
+	EQUAL(kvp_pool_unmap(pool), 0);
+	RETURNS(-EFAULT, kvp_span_export(ctx, "kv", buffer.addr, BLOCK, &again, &error));
+}
+
+static void end_all(void *arg)
+{
+	const struct kvp_span *span = arg;
+
+	RETURNS(0, kvp_pool_destroy(open_ctx(), span->id, span->generation, 1, &error));
+}
+
+static void named_and_destroyed(void)
+{
+	struct kvp_ctx *ctx = open_ctx();
+	struct kvp_pool *pool = make_pool(ctx, "kv", 2 * BLOCK), *imported;
+	struct kvp_buffer buffer = { .addr = map_pool(pool), .length = BLOCK };
+	struct kvp_span span, again;
+	void *addr;
+
+	RETURNS(0, kvp_span_export(ctx, "kv", buffer.addr, BLOCK, &span, &error));
+	EQUAL(wait_child(child(end_all, &span)), 0);
+	/* The name is that of the same pool still, and of no use to anyone. */
+	RETURNS(0, kvp_span_export(ctx, "kv", buffer.addr, BLOCK, &again, &error));
+	EQUAL(again.generation, span.generation);
+	RETURNS(-ESTALE, kvp_span_import(ctx, &again, KVP_ACCESS_READ, &imported, &addr, &error));
+	RETURNS(-ESTALE, kvp_check(ctx, "kv", &buffer, 1, NULL, &error));
+	kvp_pool_close(pool);
+
+	/* One that this context ends itself is known to have ended. */
+	pool = make_pool(ctx, "kv", 2 * BLOCK);
+	buffer.addr = map_pool(pool);
+	RETURNS(0, kvp_pool_destroy(ctx, kvp_pool_id(pool), kvp_pool_generation(pool), 1, &error));
+	RETURNS(-ESTALE, kvp_span_export(ctx, "kv", buffer.addr, BLOCK, &again, &error));
+}
+
 static void export_is_checked(void)
 {
 	struct kvp_ctx *ctx = open_ctx();
@@ -522,6 +574,8 @@ int main(void)
 	RUN(protection);
 	RUN(mapped_through_its_node);
 	RUN(span_to_another_process);
+	RUN(named_and_replaced);
+	RUN(named_and_destroyed);
 	RUN(export_is_checked);
 	RUN(garbage_is_no_span);
 	RUN(wrong_and_stale_spans);

@@ -86,11 +86,14 @@ static void same_as_by_hand(void **state)
 {
 	struct kvp_buffer buffers[64];
 	uint32_t earlier[64], random = 12345, round, count, i;
-	unsigned int shared = 0, apart = 0;
+	unsigned int shared = 0, apart = 0, lists_shared = 0;
+	struct kvp_sorted sorted;
 
 	(void)state;
 	for (round = 0; round < 3000; round++) {
-		const uint64_t spread = 1 + round;
+		/* The last thousand are so sparse that some share nothing at all. */
+		const uint64_t spread = round < 2000 ? 1 + round : (uint64_t)round * 1000;
+		bool any;
 
 		count = 1 + round % 64;
 		for (i = 0; i < count; i++) {
@@ -100,15 +103,24 @@ static void same_as_by_hand(void **state)
 			buffers[i].length = (random >> 8) % (2 + round % 40);
 		}
 		assert_int_equal(kvp_overlap_find(buffers, count, earlier), 0);
+		any = false;
 		for (i = 0; i < count; i++) {
+			any |= earlier[i] != KVP_NONE;
 			assert_int_equal(earlier[i], earlier_by_hand(buffers, i));
 			if (earlier[i] == KVP_NONE)
 				apart++;
 			else
 				shared++;
 		}
+		assert_int_equal(kvp_sorted_init(&sorted, buffers, count), 0);
+		assert_int_equal(sorted.overlap, any);
+		for (i = 1; i < sorted.count; i++)
+			assert_true(sorted.buffers[i - 1]->addr <= sorted.buffers[i]->addr);
+		kvp_sorted_free(&sorted);
+		lists_shared += any;
 	}
 	assert_true(shared > 1000 && apart > 1000);
+	assert_in_range(lists_shared, 1000, 2900);
 }
 
 /* The last of 10,000 lies in the first; nested, so that no shortcut by neighbours helps. */
@@ -135,34 +147,50 @@ static void ten_thousand_buffers(void **state)
 	free(buffers);
 }
 
-static void no_memory(void **state)
+/* How many allocations of a check fail it; *without: and how many don't. */
+static unsigned int failing(const struct kvp_buffer *buffers, uint32_t count, int want,
+			    unsigned int *without)
 {
-	const struct kvp_buffer buffer = buffer_at(FAKE_BASE, 4096);
-	unsigned int n, without = 0;
 	struct kvp_error error;
+	unsigned int n;
 
-	(void)state;
-	fake_world_pool(1, FAKE_BASE, 64 * MIB);
+	*without = 0;
 	for (n = 1;; n++) {
 		int err;
 
 		memset(&error, 0, sizeof(error));
 		fake_fail_alloc(n);
-		err = kvp_check(fake_world_ctx(), "kv", &buffer, 1, NULL, &error);
+		err = kvp_check(fake_world_ctx(), "kv", buffers, count, NULL, &error);
 		if (!fake_alloc_failed())
 			break;
-		if (!err) {
-			without++;
+		if (err == want) {
+			++*without;
 			continue;
 		}
 		assert_int_equal(err, -ENOMEM);
 		assert_int_equal(error.err, -ENOMEM);
-		assert_contains(error.message, "no memory to check 1 buffers");
+		assert_contains(error.message, count == 1 ? "no memory to check 1 buffers" :
+							    "no memory to check 2 buffers");
 	}
 	fake_fail_alloc(0);
-	assert_int_equal(n, 7);
-	/* The snapshot's order and its segments: it asks for each buffer then. */
-	assert_int_equal(without, 2);
+	return n - 1 - *without;
+}
+
+static void no_memory(void **state)
+{
+	const struct kvp_buffer twice[] = {
+		buffer_at(FAKE_BASE, 4096), buffer_at(FAKE_BASE, 4096),
+	};
+	unsigned int without;
+
+	(void)state;
+	fake_world_pool(1, FAKE_BASE, 64 * MIB);
+	/* The order by address; without the segments, each buffer is asked for. */
+	assert_int_equal(failing(twice, 1, 0, &without), 1);
+	assert_int_equal(without, 1);
+	/* And what finds out which they are that share bytes. */
+	assert_int_equal(failing(twice, 2, -EEXIST, &without), 5);
+	assert_int_equal(without, 1);
 }
 
 int main(void)
