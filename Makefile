@@ -88,11 +88,15 @@ $(TOOL): $(TOOL_OBJ) $(SO) $(BUILD)/libkvpool.so
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(TOOL_OBJ) -L$(BUILD) -lkvpool -ljson-c
 
 # Programs that run in the guest, and the demo's.
-$(BUILD)/guest/%: tests/guest/%.c $(GUEST_SUPPORT) $(wildcard tests/guest/*.h tests/guest/store/*.h) \
-		$(SO) $(BUILD)/libkvpool.so
+GUEST_HDR := $(wildcard tests/guest/*.h tests/guest/store/*.h lib/kvpool*.h uapi/*.h)
+GUEST_OBJ := $(GUEST_SUPPORT:tests/guest/%.c=$(BUILD)/guest/%.o)
+$(BUILD)/guest/%.o: tests/guest/%.c $(GUEST_HDR)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -pthread -Ilib -Iuapi -o $@ $< $(GUEST_SUPPORT) \
-		$(GUEST_LIB) -libverbs -lmnl -lz
+	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -pthread -Ilib -Iuapi -c -o $@ $<
+
+.SECONDARY: $(GUEST_SRC:tests/guest/%.c=$(BUILD)/guest/%.o)
+$(BUILD)/guest/%: $(BUILD)/guest/%.o $(GUEST_OBJ) $(SO) $(BUILD)/libkvpool.so
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $< $(GUEST_OBJ) $(GUEST_LIB) -libverbs -lmnl -lz
 GUEST_LIB = -L$(BUILD) -lkvpool
 # Dies with records of the journal: what writes them has to be at hand.
 $(BUILD)/guest/test_matrix_death: GUEST_LIB = -Wl,--wrap=kvp_log_append $(BUILD)/libkvpool.a
@@ -114,11 +118,11 @@ $(BUILD)/examples/%: examples/%.c $(DEMO_SUPPORT) $(wildcard examples/*.h) $(SO)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARN) -pthread -Ilib -o $@ $< $(DEMO_SUPPORT) \
 		-L$(BUILD) -lkvpool -libverbs
 
-$(BUILD)/bench/%: tests/bench/%.c tests/bench/bench.c $(GUEST_SUPPORT) \
-		$(wildcard tests/guest/*.h tests/bench/*.h) $(SO) $(BUILD)/libkvpool.so
+$(BUILD)/bench/%: tests/bench/%.c tests/bench/bench.c $(wildcard tests/bench/*.h) $(GUEST_HDR) \
+		$(GUEST_OBJ) $(SO) $(BUILD)/libkvpool.so
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -pthread -Ilib -Iuapi -o $@ $< \
-		tests/bench/bench.c $(GUEST_SUPPORT) -L$(BUILD) -lkvpool -libverbs -lmnl
+		tests/bench/bench.c $(GUEST_OBJ) -L$(BUILD) -lkvpool -libverbs -lmnl
 
 guest-tests: $(GUEST_BIN) $(GUEST_STORE) $(BENCH_BIN) examples
 examples: $(DEMO_BIN)
