@@ -89,11 +89,15 @@ $(TOOL): $(TOOL_OBJ) $(SO) $(BUILD)/libkvpool.so
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(TOOL_OBJ) -L$(BUILD) -lkvpool -ljson-c
 
 # Programs that run in the guest, and the demo's.
-$(BUILD)/guest/%: tests/guest/%.c $(GUEST_SUPPORT) $(wildcard tests/guest/*.h tests/guest/store/*.h) \
-		$(SO) $(BUILD)/libkvpool.so
+GUEST_HDR := $(wildcard tests/guest/*.h tests/guest/store/*.h lib/kvpool*.h uapi/*.h)
+GUEST_OBJ := $(GUEST_SUPPORT:tests/guest/%.c=$(BUILD)/guest/%.o)
+$(BUILD)/guest/%.o: tests/guest/%.c $(GUEST_HDR)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -pthread -Ilib -Iuapi -o $@ $< $(GUEST_SUPPORT) \
-		$(GUEST_LIB) -libverbs -lmnl
+	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -pthread -Ilib -Iuapi -c -o $@ $<
+
+.SECONDARY: $(GUEST_SRC:tests/guest/%.c=$(BUILD)/guest/%.o)
+$(BUILD)/guest/%: $(BUILD)/guest/%.o $(GUEST_OBJ) $(SO) $(BUILD)/libkvpool.so
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $< $(GUEST_OBJ) $(GUEST_LIB) -libverbs -lmnl
 GUEST_LIB = -L$(BUILD) -lkvpool
 # Dies with records of the journal: what writes them has to be at hand.
 $(BUILD)/guest/test_matrix_death: GUEST_LIB = -Wl,--wrap=kvp_log_append $(BUILD)/libkvpool.a
@@ -115,11 +119,11 @@ $(BUILD)/examples/%: examples/%.c $(DEMO_SUPPORT) $(wildcard examples/*.h) $(SO)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 $(WARN) -pthread -Ilib -o $@ $< $(DEMO_SUPPORT) \
 		-L$(BUILD) -lkvpool -libverbs
 
-$(BUILD)/bench/%: tests/bench/%.c $(BENCH_SUPPORT) $(GUEST_SUPPORT) \
-		$(wildcard tests/guest/*.h tests/bench/*.h) $(SO) $(BUILD)/libkvpool.so
+$(BUILD)/bench/%: tests/bench/%.c $(BENCH_SUPPORT) $(wildcard tests/bench/*.h) $(GUEST_HDR) \
+		$(GUEST_OBJ) $(SO) $(BUILD)/libkvpool.so
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -std=gnu11 -D_GNU_SOURCE $(WARN) -pthread -Ilib -Iuapi -o $@ $< \
-		$(BENCH_SUPPORT) $(GUEST_SUPPORT) $(BENCH_LIB) -libverbs -lmnl -lz
+		$(BENCH_SUPPORT) $(GUEST_OBJ) $(BENCH_LIB) -libverbs -lmnl
 BENCH_LIB = -L$(BUILD) -lkvpool
 # Goes behind the library's functions: there is no kernel on the host.
 $(BUILD)/bench/bench_membership: BENCH_LIB = $(BUILD)/libkvpool.a

@@ -113,7 +113,8 @@ void kvpool_reserve_take(struct kvpool_blocks *blocks, u32 limit, int node,
 			 const nodemask_t *nodes);
 int kvpool_reserve_settle(void);
 void kvpool_reserve_give(struct page *page);
-int kvpool_reserve_set(int node, u64 bytes);
+bool kvpool_reserve_fits(u64 bytes);
+void kvpool_reserve_set(int node, u64 bytes);
 void kvpool_reserve_get(int node, struct kvpool_reserve_state *state);
 bool kvpool_reserve_only(void);
 void kvpool_reserve_set_only(bool only);

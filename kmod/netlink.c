@@ -362,7 +362,17 @@ int kvpool_nl_stats_get_doit(struct sk_buff *skb, struct genl_info *info)
 	return genlmsg_reply(reply, info);
 }
 
-/* A message that can't be made is lost, which listeners must expect of any event. */
+/* As when a listener's buffer is full: its next recv() is ENOBUFS, and it looks for itself. */
+static void tell_of_loss(void)
+{
+	struct net *net;
+
+	rcu_read_lock();
+	for_each_net_rcu(net)
+		genl_set_err(&kvpool_family, net, 0, KVPOOL_NL_MCGRP_POOLS, -ENOBUFS);
+	rcu_read_unlock();
+}
+
 static struct sk_buff *event_new(u8 command, const struct kvpool_pool *pool, void **header)
 {
 	struct sk_buff *skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
@@ -378,8 +388,13 @@ static struct sk_buff *event_new(u8 command, const struct kvpool_pool *pool, voi
 
 static void event_send(struct sk_buff *skb, void *header)
 {
+	int err;
+
 	genlmsg_end(skb, header);
-	genlmsg_multicast_allns(&kvpool_family, skb, 0, KVPOOL_NL_MCGRP_POOLS);
+	err = genlmsg_multicast_allns(&kvpool_family, skb, 0, KVPOOL_NL_MCGRP_POOLS);
+	/* Nobody listens: nothing is lost. */
+	if (err && err != -ESRCH)
+		tell_of_loss();
 }
 
 /**
@@ -397,6 +412,8 @@ void kvpool_netlink_notify(u8 command, const struct kvpool_pool *pool)
 
 	if (skb)
 		event_send(skb, header);
+	else
+		tell_of_loss();
 }
 
 /**

@@ -19,12 +19,21 @@ static struct device *control;
 /* Protects kvpool_pool.device. Held while sysfs readers are waited for. */
 static DEFINE_MUTEX(kvpool_node_lock);
 
+/*
+ * May not fail: without a path a node would be made elsewhere, with the default's
+ * owner, and would stay when its device goes. The few bytes are always to be had.
+ */
+static char *node_path(kvpool_devnode_device *dev)
+{
+	return kasprintf(GFP_KERNEL | __GFP_NOFAIL, "kvpool/%s", dev_name(dev));
+}
+
 static char *class_devnode(kvpool_devnode_device *dev, umode_t *mode)
 {
 	/* A udev rule gives it to the group kvpool; without one it is root's. */
 	if (mode && MINOR(dev->devt) == 0)
 		*mode = 0660;
-	return kasprintf(GFP_KERNEL, "kvpool/%s", dev_name(dev));
+	return node_path(dev);
 }
 
 static void class_get_ownership(kvpool_devnode_device *dev, kuid_t *uid, kgid_t *gid)
@@ -54,7 +63,7 @@ static char *pool_devnode(kvpool_devnode_device *dev, umode_t *mode, kuid_t *uid
 		*uid = pool->tags.uid;
 	if (gid)
 		*gid = pool->tags.gid;
-	return kasprintf(GFP_KERNEL, "kvpool/%s", dev_name(dev));
+	return node_path(dev);
 }
 
 static const struct device_type pool_type = {

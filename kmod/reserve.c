@@ -275,25 +275,29 @@ void kvpool_reserve_give(struct page *page)
 }
 
 /**
+ * kvpool_reserve_fits - can a machine have so much?
+ * @bytes: target of a node
+ */
+bool kvpool_reserve_fits(u64 bytes)
+{
+	return bytes >> KVPOOL_BLOCK_SHIFT <= U32_MAX / 2;
+}
+
+/**
  * kvpool_reserve_set - say how much a node shall hold
  * @node: with memory
- * @bytes: rounded down to whole blocks; what is too much is freed
- *
- * Return: 0, or -EINVAL when no machine has so much.
+ * @bytes: fits; rounded down to whole blocks; what is too much is freed
  */
-int kvpool_reserve_set(int node, u64 bytes)
+void kvpool_reserve_set(int node, u64 bytes)
 {
 	struct stock *stock = &stocks[node];
 
-	if (bytes >> KVPOOL_BLOCK_SHIFT > U32_MAX / 2)
-		return -EINVAL;
 	spin_lock(&stock->lock);
 	stock->target = bytes >> KVPOOL_BLOCK_SHIFT;
 	spin_unlock(&stock->lock);
 	free_surplus(stock);
 	wake_up_all(&cleared_wait);
 	wake_filler();
-	return 0;
 }
 
 /**
@@ -351,11 +355,16 @@ int kvpool_reserve_init(void)
 		kfree(stocks);
 		return err;
 	}
-	for (node = 0; node < reserve_count; node++)
-		if (reserve[node] && (node >= nr_node_ids || !node_state(node, N_MEMORY) ||
-				      kvpool_reserve_set(node, reserve[node])))
+	for (node = 0; node < reserve_count; node++) {
+		if (!reserve[node])
+			continue;
+		if (node < nr_node_ids && node_state(node, N_MEMORY) &&
+		    kvpool_reserve_fits(reserve[node]))
+			kvpool_reserve_set(node, reserve[node]);
+		else
 			pr_warn("kvpool: reserve: %llu bytes of node %u can't be\n",
 				reserve[node], node);
+	}
 	return 0;
 }
 

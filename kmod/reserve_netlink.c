@@ -44,6 +44,11 @@ int kvpool_nl_reserve_set_doit(struct sk_buff *skb, struct genl_info *info)
 			err = -ENODEV;
 			goto put_session;
 		}
+		if (!kvpool_reserve_fits(nla_get_u64(target))) {
+			NL_SET_ERR_MSG_FMT(info->extack, "target: more than any machine has");
+			err = -EINVAL;
+			goto put_session;
+		}
 	}
 	if (attrs[KVPOOL_A_RESERVE_UID]) {
 		uid = make_kuid(current_user_ns(), nla_get_u32(attrs[KVPOOL_A_RESERVE_UID]));
@@ -54,21 +59,20 @@ int kvpool_nl_reserve_set_doit(struct sk_buff *skb, struct genl_info *info)
 			goto put_session;
 		}
 	}
-	if (target) {
-		err = kvpool_reserve_set(node, nla_get_u64(target));
-		if (err) {
-			NL_SET_ERR_MSG_FMT(info->extack, "target: more than any machine has");
+	/* The only part that can fail comes first. */
+	bytes = quota ? nla_get_u64(quota) : 0;
+	if (uid_valid(uid)) {
+		err = kvpool_quota_set(uid, quota ? &bytes : NULL);
+		if (err)
 			goto put_session;
-		}
+	} else if (quota) {
+		kvpool_quota_set_default(bytes);
 	}
+	if (target)
+		kvpool_reserve_set(node, nla_get_u64(target));
 	if (attrs[KVPOOL_A_RESERVE_POLICY])
 		kvpool_reserve_set_only(nla_get_u32(attrs[KVPOOL_A_RESERVE_POLICY]) ==
 					KVPOOL_RESERVE_POLICY_ONLY);
-	bytes = quota ? nla_get_u64(quota) : 0;
-	if (uid_valid(uid))
-		err = kvpool_quota_set(uid, quota ? &bytes : NULL);
-	else if (quota)
-		kvpool_quota_set_default(bytes);
 put_session:
 	fput(session);
 	return err;

@@ -127,6 +127,8 @@ struct kvpool_resolve {
  * ENOMEM: there is not so much memory, or not in whole blocks where it shall be,
  *	or the memory cgroup's limit was reached.
  * EDQUOT: only the reserve may be used, and the user's quota is too small.
+ * EFAULT: the struct can't be read, and nothing was done; or it can't be written,
+ *	and the pool is live.
  * EINTR: a fatal signal arrived.
  */
 struct kvpool_fill {

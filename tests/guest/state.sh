@@ -42,14 +42,15 @@ state_memory() {
 
 # What the kernel complains of, but for what tests provoke: soft-RoCE on a
 # registration that it refuses, netlink on a message of bad form, which any user
-# can send, the OOM killer, a page table that was refused, KUnit; and for what comes
-# of the machine: that it is emulated and slow, and that a dummy interface has no
-# speed.
+# can send, the OOM killer, a page table that was refused, a directory of sysfs for
+# which an allocation was made to fail, KUnit; and for what comes of the machine:
+# that it is emulated and slow, and that a dummy interface has no speed.
 state_log() {
 	dmesg --level=emerg,alert,crit,err,warn |
 		sed '/invoked oom-killer/,/out of memory: Killed process/d' | grep -vE \
 		-e 'rdma_rxe: .*Unable to pin memory region' \
 		-e 'netlink: .*(invalid length|bytes leftover)|validate_(nla|parse): .* suppressed' \
+		-e 'kobject_add_internal failed for (failing|control|kvpool) ' \
 		-e 'VM_FAULT_OOM leaked out|loading test module taints kernel' \
 		-e 'hrtimer: interrupt took|speed is unknown, defaulting'
 }

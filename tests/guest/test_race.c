@@ -477,28 +477,57 @@ static void unloads(uint64_t *state)
 	EQUAL(syscall(SYS_finit_module, module_fd, "", 0), 0);
 }
 
-static void uses(uint64_t *state)
+/* With a session open the module stays, so each of these must work. */
+static void uses_all(struct kvp_ctx *ctx, uint64_t *state)
 {
 	struct kvp_pool_options options = KVP_INIT(struct kvp_pool_options);
+	struct ref ref;
 	struct kvp_pool *pool;
-	struct kvp_ctx *ctx;
-	int fd;
 
-	/* Not there, or on its way, or on its way out. */
-	if (ALLOWED(kvp_open(NULL, &ctx, NULL), ENOENT, ENXIO, ENODEV))
-		return;
-	/* From here on it stays. */
 	options.domain = "kv";
 	options.length = BLOCK;
+	options.lifetime = KVP_LIFETIME_PERSISTENT;
 	RETURNS(0, kvp_pool_create(ctx, &options, &pool, &error));
+	((char *)map_pool(pool))[roll(state) % BLOCK] = 1;
+	ALLOWED(kvp_resolve(ctx, NULL, UINT64_MAX, ignore, NULL, NULL), 0);
+	ALLOWED(kvp_pool_each(ctx, ignore_pool, NULL, NULL), EAGAIN);
+	ref = ref_of(pool);
+	kvp_pool_close(pool);
+	kvp_close(ctx);
+	/* It has no owner until somebody claims it: its memory keeps the module. */
+	ctx = open_ctx();
+	RETURNS(0, kvp_pool_claim(ctx, ref.id, ref.generation, &pool, &error));
+	kvp_pool_close(pool);
+	RETURNS(0, kvp_pool_destroy(ctx, ref.id, ref.generation, 0, &error));
+	kvp_close(ctx);
+}
+
+static void orphans(struct kvp_ctx *ctx, uint64_t *state)
+{
+	struct kvp_pool *pool = make_pool(ctx, "kv", BLOCK);
+	int fd;
+
 	((char *)map_pool(pool))[roll(state) % BLOCK] = 1;
 	fd = dup(kvp_pool_fd(pool));
 	CHECK(fd >= 0);
-	__atomic_add_fetch(&used, 1, __ATOMIC_SEQ_CST);
 	kvp_pool_close(pool);
 	kvp_close(ctx);
 	/* The last use of the module: the file of an orphan. */
 	CHECK(!close(fd));
+}
+
+static void uses(uint64_t *state)
+{
+	struct kvp_ctx *ctx;
+
+	/* Not there, or on its way, or on its way out. */
+	if (ALLOWED(kvp_open(NULL, &ctx, NULL), ENOENT, ENXIO, ENODEV))
+		return;
+	if (roll(state) % 2)
+		uses_all(ctx, state);
+	else
+		orphans(ctx, state);
+	__atomic_add_fetch(&used, 1, __ATOMIC_SEQ_CST);
 	usleep(roll(state) % 50000);
 }
 
