@@ -9,6 +9,7 @@
 #include "ctl.h"
 #include "format.h"
 #include "format_journal.h"
+#include "json.h"
 #include "parse.h"
 
 enum {
@@ -49,23 +50,15 @@ static void print_event(const struct kvp_recovery_event *event, void *arg)
 static int print_report(const struct ctl *ctl, const struct kvp_recovery_report *report,
 			bool dry_run)
 {
-	struct json_object *object = json_object_new_object();
-	const char *text = NULL;
-	bool failed = !object;
+	struct json json = json_new();
 	int action;
 
-	for (action = 0; action <= KVP_RECOVERY_POOL_FAILED && !failed; action++)
-		failed = json_object_object_add(object, kvp_recovery_action_name(action),
-						json_object_new_int64(report->count[action]));
-	if (!failed)
-		failed = json_object_object_add(object, "dry-run",
-						json_object_new_boolean(dry_run));
-	if (!failed)
-		text = json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN);
-	if (text)
-		puts(text);
-	json_object_put(object);
-	return text ? CTL_OK : ctl_fail_errno(ctl, -ENOMEM, NULL, "the report can't be printed");
+	for (action = 0; action <= KVP_RECOVERY_POOL_FAILED; action++)
+		json_number(&json, kvp_recovery_action_name(action), report->count[action]);
+	json_flag(&json, "dry-run", dry_run);
+	if (json_print(stdout, json_end(&json), JSON_LINES))
+		return ctl_fail_errno(ctl, -ENOMEM, NULL, "the report can't be printed");
+	return CTL_OK;
 }
 
 /* All of them, or the status of the first that can't be. */

@@ -25,6 +25,10 @@ const char *format_size(uint64_t bytes, char text[FORMAT_SIZE_TEXT]);
 /* What may be printed to a terminal: every other byte becomes '?'. */
 void format_safe(FILE *out, const char *text);
 
+/* Start a line of "key: value", the values under each other; the second does the line. */
+void format_key(FILE *out, const char *name);
+void format_key_size(FILE *out, const char *name, uint64_t bytes);
+
 /* A run of pinned blocks. */
 struct pin_run {
 	uint32_t first_block, block_count;
@@ -38,6 +42,9 @@ void format_pool_text(FILE *out, const struct kvp_pool_info *pool, const struct 
 		      size_t count);
 int format_pool_json(FILE *out, const struct kvp_pool_info *pool, const struct pin_run *runs,
 		     size_t count);
+
+/* For an object of which a pool is a part; NULL: no memory. */
+struct json_object *format_pool_object(const struct kvp_pool_info *pool);
 
 /* One line that names a pool: "NAME id:ID.GENERATION domain=D ... size=2M". */
 void format_pool_line(FILE *out, const struct kvp_pool_info *pool);

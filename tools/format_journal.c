@@ -7,6 +7,7 @@
 
 #include "format.h"
 #include "format_journal.h"
+#include "json.h"
 
 static const char *plural(uint32_t count)
 {
@@ -181,138 +182,100 @@ void format_journal_text(FILE *out, const char *path, const struct kvp_journal *
 
 /* -------------------------------------------------------------------- JSON */
 
-/* Adds a value to `*object`, or ends it: the first failure makes it NULL. */
-static void add(struct json_object **object, const char *key, struct json_object *value)
-{
-	if (*object && value && !json_object_object_add(*object, key, value))
-		return;
-	json_object_put(value);
-	json_object_put(*object);
-	*object = NULL;
-}
-
-static void add_number(struct json_object **object, const char *key, uint64_t value)
-{
-	add(object, key, json_object_new_uint64(value));
-}
-
-static void add_text(struct json_object **object, const char *key, const char *value)
-{
-	/* As text output has it: JSON is UTF-8, and a name of a device may be anything. */
-	char safe[512];
-	size_t i;
-
-	for (i = 0; i < sizeof(safe) - 1 && value[i]; i++)
-		safe[i] = (char)(value[i] >= ' ' && value[i] <= '~' ? value[i] : '?');
-	safe[i] = '\0';
-	add(object, key, json_object_new_string(safe));
-}
-
-static void append(struct json_object **array, struct json_object *value)
-{
-	if (*array && value && !json_object_array_add(*array, value))
-		return;
-	json_object_put(value);
-	json_object_put(*array);
-	*array = NULL;
-}
-
 static struct json_object *record_object(const struct kvp_journal_record *record)
 {
-	struct json_object *object = json_object_new_object();
+	struct json json = json_new();
 
-	add_number(&object, "offset", record->offset);
-	add_number(&object, "length", record->length);
-	add_number(&object, "sequence", record->sequence);
-	add_text(&object, "type", kvp_journal_type_name(record->type));
+	json_number(&json, "offset", record->offset);
+	json_number(&json, "length", record->length);
+	json_number(&json, "sequence", record->sequence);
+	json_text(&json, "type", kvp_journal_type_name(record->type));
 	if (record->transaction)
-		add_number(&object, "transaction", record->transaction);
+		json_number(&json, "transaction", record->transaction);
 	if (record->entry != KVP_NONE)
-		add_number(&object, "entry", record->entry);
+		json_number(&json, "entry", record->entry);
 	if (record->type == KVP_JOURNAL_OUTCOME || record->type == KVP_JOURNAL_UNDONE)
-		add(&object, "code", json_object_new_int64(record->code));
-	return object;
+		json_add(&json, "code", json_object_new_int64(record->code));
+	return json_end(&json);
 }
 
 static struct json_object *transaction_object(const struct kvp_journal_transaction *transaction)
 {
-	struct json_object *object = json_object_new_object();
+	struct json json = json_new();
 
-	add_number(&object, "transaction", transaction->number);
-	add_text(&object, "domain", transaction->domain);
-	add_number(&object, "entries", transaction->entries);
-	add_number(&object, "pools", transaction->pools);
-	add(&object, "committed", json_object_new_boolean(transaction->committed));
-	add(&object, "ended", json_object_new_boolean(transaction->ended));
-	return object;
+	json_number(&json, "transaction", transaction->number);
+	json_text(&json, "domain", transaction->domain);
+	json_number(&json, "entries", transaction->entries);
+	json_number(&json, "pools", transaction->pools);
+	json_flag(&json, "committed", transaction->committed);
+	json_flag(&json, "ended", transaction->ended);
+	return json_end(&json);
 }
 
 static struct json_object *pool_object(const struct kvp_journal_pool *pool)
 {
-	struct json_object *object = json_object_new_object();
+	struct json json = json_new();
 
-	add_number(&object, "transaction", pool->transaction);
-	add_number(&object, "id", pool->id);
-	add_number(&object, "generation", pool->generation);
-	add(&object, "created", json_object_new_boolean(pool->created));
-	add(&object, "committed", json_object_new_boolean(pool->committed));
-	return object;
+	json_number(&json, "transaction", pool->transaction);
+	json_number(&json, "id", pool->id);
+	json_number(&json, "generation", pool->generation);
+	json_flag(&json, "created", pool->created);
+	json_flag(&json, "committed", pool->committed);
+	return json_end(&json);
 }
 
-static void add_device(struct json_object **object, const char *registrar, int external,
-		       uint32_t device, const char *name)
+static void add_device(struct json *json, const char *registrar, int external, uint32_t device,
+		       const char *name)
 {
-	if (registrar[0])
-		add_text(object, "registrar", registrar);
-	add(object, "external", json_object_new_boolean(external));
-	add_number(object, "device", device);
-	if (name[0])
-		add_text(object, "device-name", name);
+	json_tag(json, "registrar", registrar);
+	json_flag(json, "external", external);
+	json_number(json, "device", device);
+	json_tag(json, "device-name", name);
 }
 
 static struct json_object *device_object(const struct kvp_journal_device *device)
 {
-	struct json_object *object = json_object_new_object();
+	struct json json = json_new();
 
-	add_number(&object, "transaction", device->transaction);
-	add_device(&object, device->registrar, device->external, device->device, device->name);
-	return object;
+	json_number(&json, "transaction", device->transaction);
+	add_device(&json, device->registrar, device->external, device->device, device->name);
+	return json_end(&json);
 }
 
 static struct json_object *entry_object(const struct kvp_journal_entry *entry)
 {
-	struct json_object *object = json_object_new_object();
+	struct json json = json_new();
 	char span[KVP_SPAN_TEXT_SIZE];
 
-	add_number(&object, "transaction", entry->transaction);
-	add_number(&object, "entry", entry->number);
-	add_number(&object, "index", entry->index);
+	json_number(&json, "transaction", entry->transaction);
+	json_number(&json, "entry", entry->number);
+	json_number(&json, "index", entry->index);
 	if (!kvp_span_format(&entry->chunk.span, span))
-		add_text(&object, "span", span);
-	add_number(&object, "addr", (uintptr_t)entry->chunk.addr);
-	add_device(&object, entry->registrar, entry->external, entry->device, entry->device_name);
-	add_number(&object, "cookie", entry->cookie);
-	add_text(&object, "state", kvp_journal_state_name(entry->state));
-	add(&object, "code", json_object_new_int64(entry->code));
-	add(&object, "open", json_object_new_boolean(entry->open));
-	return object;
+		json_text(&json, "span", span);
+	json_number(&json, "addr", (uintptr_t)entry->chunk.addr);
+	add_device(&json, entry->registrar, entry->external, entry->device, entry->device_name);
+	json_number(&json, "cookie", entry->cookie);
+	json_text(&json, "state", kvp_journal_state_name(entry->state));
+	json_add(&json, "code", json_object_new_int64(entry->code));
+	json_flag(&json, "open", entry->open);
+	return json_end(&json);
 }
 
 static struct json_object *process_object(const struct kvp_journal_info *info)
 {
-	struct json_object *object = json_object_new_object();
+	struct json json = json_new();
 	char text[HEX_TEXT + 4];
 
-	add_number(&object, "pid", (uint64_t)info->pid);
-	add_number(&object, "uid", info->uid);
-	add_number(&object, "start", info->start);
-	add_text(&object, "boot-id", uuid_text(info->boot_id, text));
-	add_number(&object, "pid-namespace", info->pid_namespace);
-	add_number(&object, "time-namespace", info->time_namespace);
-	add_text(&object, "session", hex_text(info->session, text));
-	add_text(&object, "library", info->library);
-	add_text(&object, "liveness", kvp_liveness_name(info->liveness));
-	return object;
+	json_number(&json, "pid", (uint64_t)info->pid);
+	json_number(&json, "uid", info->uid);
+	json_number(&json, "start", info->start);
+	json_text(&json, "boot-id", uuid_text(info->boot_id, text));
+	json_number(&json, "pid-namespace", info->pid_namespace);
+	json_number(&json, "time-namespace", info->time_namespace);
+	json_text(&json, "session", hex_text(info->session, text));
+	json_text(&json, "library", info->library);
+	json_text(&json, "liveness", kvp_liveness_name(info->liveness));
+	return json_end(&json);
 }
 
 struct json_object *format_journal_object(const char *path, const struct kvp_journal *journal)
@@ -322,33 +285,32 @@ struct json_object *format_journal_object(const char *path, const struct kvp_jou
 	struct json_object *devices = json_object_new_array();
 	struct json_object *entries = json_object_new_array();
 	const struct kvp_journal_info *info = kvp_journal_info(journal);
-	struct json_object *object = json_object_new_object();
+	struct json json = json_new();
 	uint32_t n;
 
 	for (n = 0; n < info->records; n++)
-		append(&records, record_object(kvp_journal_record(journal, n)));
+		records = json_append(records, record_object(kvp_journal_record(journal, n)));
 	for (n = 0; n < info->transactions; n++)
-		append(&transactions, transaction_object(kvp_journal_transaction(journal, n)));
+		transactions = json_append(transactions, transaction_object(kvp_journal_transaction(journal, n)));
 	for (n = 0; n < info->pools; n++)
-		append(&pools, pool_object(kvp_journal_pool(journal, n)));
+		pools = json_append(pools, pool_object(kvp_journal_pool(journal, n)));
 	for (n = 0; n < info->devices; n++)
-		append(&devices, device_object(kvp_journal_device(journal, n)));
+		devices = json_append(devices, device_object(kvp_journal_device(journal, n)));
 	for (n = 0; n < info->entries; n++)
-		append(&entries, entry_object(kvp_journal_entry(journal, n)));
-	add_text(&object, "path", path);
-	add_text(&object, "condition", kvp_journal_condition_name(info->condition));
-	if (info->reason[0])
-		add_text(&object, "reason", info->reason);
-	add_number(&object, "size", info->size);
-	add_number(&object, "offset", info->offset);
-	add_number(&object, "open-transactions", info->open_transactions);
-	add_number(&object, "open-entries", info->open_entries);
+		entries = json_append(entries, entry_object(kvp_journal_entry(journal, n)));
+	json_text(&json, "path", path);
+	json_text(&json, "condition", kvp_journal_condition_name(info->condition));
+	json_tag(&json, "reason", info->reason);
+	json_number(&json, "size", info->size);
+	json_number(&json, "offset", info->offset);
+	json_number(&json, "open-transactions", info->open_transactions);
+	json_number(&json, "open-entries", info->open_entries);
 	if (info->records)
-		add(&object, "process", process_object(info));
-	add(&object, "records", records);
-	add(&object, "transactions", transactions);
-	add(&object, "pools", pools);
-	add(&object, "devices", devices);
-	add(&object, "entries", entries);
-	return object;
+		json_add(&json, "process", process_object(info));
+	json_add(&json, "records", records);
+	json_add(&json, "transactions", transactions);
+	json_add(&json, "pools", pools);
+	json_add(&json, "devices", devices);
+	json_add(&json, "entries", entries);
+	return json_end(&json);
 }

@@ -12,12 +12,14 @@ $(BUILD)/fuzz/obj/lib/% $(BUILD)/fuzz/obj/tools/%: FUZZ_COVER := -fsanitize=fuzz
 FUZZ_BIN := $(FUZZ_TARGETS:%=$(BUILD)/fuzz/%)
 
 # What each needs beside the library.
+FUZZ_FORMAT := tools/json.c tools/format.c $(patsubst %,tools/format_%.c,pool stats event span)
 FUZZ_SRC_journals := tests/fuzz/model.c tests/fuzz/mutate.c tools/format.c tools/format_journal.c \
+	tools/json.c \
 	$(wildcard tests/unit/fake_*.c)
 FUZZ_WRAPPED_journals := $(UNIT_WRAPPED) kvp_process_look kvp_process_self
-FUZZ_SRC_texts := tools/parse.c tools/maps.c tools/format.c
+FUZZ_SRC_texts := tools/parse.c tools/maps.c $(FUZZ_FORMAT)
 FUZZ_WRAPPED_texts := open open64
-FUZZ_SRC_answers := tools/format.c
+FUZZ_SRC_answers := $(FUZZ_FORMAT)
 FUZZ_WRAPPED_answers := open open64 ioctl mmap mmap64 mnl_socket_open2 mnl_socket_bind \
 	mnl_socket_close mnl_socket_get_fd mnl_socket_get_portid mnl_socket_sendto \
 	mnl_socket_recvfrom mnl_socket_setsockopt

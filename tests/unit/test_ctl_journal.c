@@ -141,10 +141,10 @@ static void test_json(void **state)
 		"\"entries\":1,\"pools\":1,\"committed\":false,\"ended\":false}],"
 		"\"pools\":[{\"transaction\":1,\"id\":3,\"generation\":9,\"created\":true,"
 		"\"committed\":false}],\"devices\":[{\"transaction\":1,"
-		"\"registrar\":\"store\",\"external\":true,\"device\":0,\"device-name\":\"d?[0m\"}],"
+		"\"registrar\":\"store\",\"external\":true,\"device\":0,\"device-name\":\"d\\u001b[0m\"}],"
 		"\"entries\":[{\"transaction\":1,\"entry\":0,\"index\":0,"
 		"\"span\":\"kvpool:kv:3:9:0:4096\",\"addr\":4096,\"registrar\":\"store\","
-		"\"external\":true,\"device\":0,\"device-name\":\"d?[0m\",\"cookie\":5,"
+		"\"external\":true,\"device\":0,\"device-name\":\"d\\u001b[0m\",\"cookie\":5,"
 		"\"state\":\"registered\",\"code\":0,\"open\":true}]}");
 	json_object_put(object);
 	kvp_journal_free(journal);
