@@ -291,7 +291,8 @@ struct json_object *format_journal_object(const char *path, const struct kvp_jou
 	for (n = 0; n < info->records; n++)
 		records = json_append(records, record_object(kvp_journal_record(journal, n)));
 	for (n = 0; n < info->transactions; n++)
-		transactions = json_append(transactions, transaction_object(kvp_journal_transaction(journal, n)));
+		transactions = json_append(transactions,
+					   transaction_object(kvp_journal_transaction(journal, n)));
 	for (n = 0; n < info->pools; n++)
 		pools = json_append(pools, pool_object(kvp_journal_pool(journal, n)));
 	for (n = 0; n < info->devices; n++)
