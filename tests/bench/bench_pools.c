@@ -84,17 +84,12 @@ static void report(uint64_t size, const char *side, long kib, uint64_t memory)
 	bench_count("memory of the kernel beside, bytes", size, side, "bytes", beside);
 }
 
-static void beside(uint64_t size)
+static void beside_once(uint64_t size)
 {
 	struct kvp_pool *pool;
 	size_t heap;
 	void *addr;
 	long before;
-
-	ctx = open_ctx();
-	fill_reserve(ctx, 0);
-	/* Caches of the first time. */
-	end_pool(ctx, new_pool(ctx, BLOCK));
 
 	before = free_kib();
 	heap = mallinfo2().uordblks;
@@ -120,9 +115,16 @@ static void beside(uint64_t size)
 	unmap(addr, size);
 }
 
-static void beside_1_gib(void)
+static void beside(void)
 {
-	beside(bench_size(1024, 128) * MIB);
+	const uint64_t size = bench_size(1024, 128) * MIB;
+
+	ctx = open_ctx();
+	fill_reserve(ctx, 0);
+	/* Caches of the first time. */
+	end_pool(ctx, new_pool(ctx, size));
+	for (unsigned int round = 0; round < bench_size(5, 1); round++)
+		beside_once(size);
 }
 
 static void registration(void)
@@ -157,7 +159,7 @@ int main(void)
 	RUN(pools_100);
 	if (bench_size(1, 0))
 		RUN(pools_1000);
-	RUN(beside_1_gib);
+	RUN(beside);
 	RUN(registration);
 	return cases_end();
 }
