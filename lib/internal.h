@@ -75,9 +75,8 @@ struct kvp_domain {
 	char name[KVP_NAME_SIZE];
 };
 
-/* One that stands: small, and with all that a span needs, so that a search stays in the cache. */
+/* One that stands, with all that a span needs. */
 struct kvp_mapping {
-	uint64_t start;
 	uint64_t length;	/* the pool's logical length */
 	uint64_t generation;
 	const struct kvp_domain *domain;
@@ -87,8 +86,10 @@ struct kvp_mapping {
 /* Mappings of a context's handles; readers don't keep each other waiting. */
 struct kvp_mappings {
 	pthread_rwlock_t lock;	/* taken under a pool's lock; protects what follows */
-	struct kvp_mapping *items;	/* in ascending order; they don't overlap */
-	uint32_t count, room;
+	/* By address; they don't overlap. Apart, so that a search stays in the cache. */
+	uint64_t *starts;
+	struct kvp_mapping *items;
+	uint32_t count, starts_room, items_room;
 	struct kvp_domain *domains;	/* each once; they live as long as this */
 };
 

@@ -35,13 +35,14 @@ void kvp_mappings_free(struct kvp_mappings *mappings)
 		free(domain);
 	}
 	pthread_rwlock_destroy(&mappings->lock);
+	free(mappings->starts);
 	free(mappings->items);
 }
 
 /* How many begin at or before an address: the one that may hold it is the last of these. */
 static uint32_t up_to(const struct kvp_mappings *mappings, uint64_t addr)
 {
-	const struct kvp_mapping *base = mappings->items;
+	const uint64_t *base = mappings->starts;
 	uint32_t left = mappings->count;
 
 	if (!left)
@@ -50,10 +51,10 @@ static uint32_t up_to(const struct kvp_mappings *mappings, uint64_t addr)
 	while (left > 1) {
 		const uint32_t half = left / 2;
 
-		base += base[half].start <= addr ? half : 0;
+		base += base[half] <= addr ? half : 0;
 		left -= half;
 	}
-	return (uint32_t)(base - mappings->items) + (base->start <= addr);
+	return (uint32_t)(base - mappings->starts) + (*base <= addr);
 }
 
 static const struct kvp_domain *domain_of(struct kvp_mappings *mappings, const char *name)
@@ -75,40 +76,49 @@ static const struct kvp_domain *domain_of(struct kvp_mappings *mappings, const c
 /* Put `put` items (0 or 1) in the place of the `taken` from `at` on. */
 static void replace(struct kvp_mappings *mappings, uint32_t at, uint32_t taken, uint32_t put)
 {
-	if (put != taken)
+	const uint32_t behind = mappings->count - at - taken;
+
+	if (put != taken) {
+		memmove(&mappings->starts[at + put], &mappings->starts[at + taken],
+			behind * sizeof(*mappings->starts));
 		memmove(&mappings->items[at + put], &mappings->items[at + taken],
-			(mappings->count - at - taken) * sizeof(*mappings->items));
+			behind * sizeof(*mappings->items));
+	}
 	mappings->count += put - taken;
 }
 
-static uint64_t end_of(const struct kvp_mapping *mapping)
+static int make_room(struct kvp_mappings *mappings)
 {
-	return mapping->start + mapping->length;
+	int err = kvp_journal_grow(&mappings->starts, mappings->count, &mappings->starts_room,
+				   sizeof(*mappings->starts));
+
+	return err ? err : kvp_journal_grow(&mappings->items, mappings->count,
+					    &mappings->items_room, sizeof(*mappings->items));
 }
 
 void kvp_mappings_add(struct kvp_mappings *mappings, const struct kvp_pool *pool)
 {
+	const uint64_t start = (uintptr_t)pool->addr;
 	struct kvp_mapping mapping = {
-		.start = (uintptr_t)pool->addr, .length = pool->length, .id = pool->id,
-		.generation = pool->generation,
+		.length = pool->length, .generation = pool->generation, .id = pool->id,
 	};
 	uint32_t first, end;
 
 	pthread_rwlock_wrlock(&mappings->lock);
-	first = up_to(mappings, mapping.start);
-	if (first && end_of(&mappings->items[first - 1]) > mapping.start)
+	first = up_to(mappings, start);
+	if (first && mappings->starts[first - 1] + mappings->items[first - 1].length > start)
 		first--;
 	/* What the kernel has given away anew, the caller has unmapped behind our back. */
 	for (end = first; end < mappings->count; end++)
-		if (mappings->items[end].start >= end_of(&mapping))
+		if (mappings->starts[end] >= start + mapping.length)
 			break;
 	mapping.domain = domain_of(mappings, pool->domain);
 	/* Without memory for it, the kernel is asked. */
-	if (!mapping.domain || kvp_journal_grow(&mappings->items, mappings->count, &mappings->room,
-						sizeof(*mappings->items))) {
+	if (!mapping.domain || make_room(mappings)) {
 		replace(mappings, first, end - first, 0);
 	} else {
 		replace(mappings, first, end - first, 1);
+		mappings->starts[first] = start;
 		mappings->items[first] = mapping;
 	}
 	pthread_rwlock_unlock(&mappings->lock);
@@ -121,7 +131,7 @@ void kvp_mappings_remove(struct kvp_mappings *mappings, const struct kvp_pool *p
 
 	pthread_rwlock_wrlock(&mappings->lock);
 	n = up_to(mappings, start);
-	if (n && mappings->items[n - 1].start == start &&
+	if (n && mappings->starts[n - 1] == start &&
 	    mappings->items[n - 1].generation == pool->generation)
 		replace(mappings, n - 1, 1, 0);
 	pthread_rwlock_unlock(&mappings->lock);
@@ -129,13 +139,14 @@ void kvp_mappings_remove(struct kvp_mappings *mappings, const struct kvp_pool *p
 
 void kvp_mappings_destroyed(struct kvp_mappings *mappings, uint64_t generation)
 {
-	uint32_t i, kept = 0;
+	uint32_t i = 0;
 
 	pthread_rwlock_wrlock(&mappings->lock);
-	for (i = 0; i < mappings->count; i++)
-		if (mappings->items[i].generation != generation)
-			mappings->items[kept++] = mappings->items[i];
-	mappings->count = kept;
+	while (i < mappings->count)
+		if (mappings->items[i].generation == generation)
+			replace(mappings, i, 1, 0);
+		else
+			i++;
 	pthread_rwlock_unlock(&mappings->lock);
 }
 
@@ -149,7 +160,7 @@ static bool find(const struct kvp_mappings *mappings, const char *domain, uint64
 	if (!n || !length)
 		return false;
 	mapping = &mappings->items[n - 1];
-	offset = addr - mapping->start;
+	offset = addr - mappings->starts[n - 1];
 	if (offset >= mapping->length || length > mapping->length - offset ||
 	    (domain && strcmp(domain, mapping->domain->name)))
 		return false;

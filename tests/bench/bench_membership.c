@@ -11,7 +11,7 @@
 #define MOST 10000
 #define BYTES 4096
 /* Addresses of a round, drawn anew for each; a search of the text takes long. */
-#define LOOKUPS 100000
+#define LOOKUPS 500000
 #define TEXT_LOOKUPS 5
 
 static struct kvp_ctx ctx;
