@@ -92,9 +92,9 @@ void fill_reserve(struct kvp_ctx *ctx, uint64_t size)
 {
 	struct kvp_reserve_change change = KVP_INIT(struct kvp_reserve_change);
 
-	change.mask = KVP_RESERVE_SET_TARGET | KVP_RESERVE_SET_QUOTA;
+	/* Root needs no quota. */
+	change.mask = KVP_RESERVE_SET_TARGET;
 	change.target = size;
-	change.quota = UINT64_MAX;
 	RETURNS(0, kvp_reserve_set(ctx, &change, &error));
 	UNTIL(ready(ctx) >= size);
 }

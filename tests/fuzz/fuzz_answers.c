@@ -499,6 +499,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	kernel.data = data + 1;
 	kernel.size = size - 1;
 	pthread_mutex_init(&ctx.lock, NULL);
+	kvp_mappings_init(&ctx.mappings);
 	before = ctx.control = memfd_create("control", MFD_CLOEXEC);
 	fuzz_error_start(&error);
 	err = call(&ctx, data[0], &error);
@@ -512,6 +513,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ctx.control = memfd_create("control", MFD_CLOEXEC);
 	fuzz_assert(ctx.control == before);
 	close(ctx.control);
+	kvp_mappings_free(&ctx.mappings);
 	pthread_mutex_destroy(&ctx.lock);
 	return 0;
 }
