@@ -2,8 +2,13 @@
 /* A record of the journal: its length, header and checksum. */
 #include <endian.h>
 
-/* All of it in here: a call would cost as much as a short checksum. */
+/*
+ * All of it in here: a call would cost as much as a short checksum. It reads by
+ * memcpy(): its own way of unaligned reading breaks the aliasing rules in some releases,
+ * and then sums up what was there before a member was stored.
+ */
 #define XXH_INLINE_ALL
+#define XXH_FORCE_MEMORY_ACCESS 0
 #include <xxhash.h>
 
 #include "internal.h"

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #define XXH_INLINE_ALL
+#define XXH_FORCE_MEMORY_ACCESS 0
 #include <xxhash.h>
 
 /* docs/journal.md */
