@@ -17,6 +17,57 @@ struct kvp_registrar *verbs_registrar(struct ibv_pd *const pds[DEVICES], int acc
 	return registrar;
 }
 
+static int small_limits(void *arg, uint32_t device, uint64_t *max_length, uint64_t *max_count)
+{
+	const struct small *small = arg;
+
+	*max_length = small->max_length[device];
+	*max_count = small->max_count;
+	return 0;
+}
+
+static int small_register(void *arg, uint32_t device, const struct kvp_chunk *chunk, void **cookie)
+{
+	struct small *small = arg;
+
+	small->calls++;
+	if (small->max_length[device] && chunk->length > small->max_length[device])
+		return -EINVAL;
+	*cookie = ibv_reg_mr(small->pds[device], chunk->addr, chunk->length, RDMA_ACCESS);
+	return *cookie ? 0 : -errno;
+}
+
+static int small_unregister(void *arg, uint32_t device, const struct kvp_chunk *chunk, void *cookie)
+{
+	(void)arg;
+	(void)device;
+	(void)chunk;
+	return -ibv_dereg_mr(cookie);
+}
+
+static const char *small_name(void *arg, uint32_t device)
+{
+	(void)arg;
+	return device ? "small1" : "small0";
+}
+
+struct kvp_registrar *small_registrar(struct small *small)
+{
+	const struct kvp_registrar_ops ops = {
+		.struct_size = sizeof(ops),
+		.limits = small_limits,
+		.register_chunk = small_register,
+		.unregister_chunk = small_unregister,
+		.device_name = small_name,
+		.pins = 1,
+	};
+	struct kvp_registrar *registrar;
+
+	open_devices(small->pds);
+	EQUAL(kvp_registrar_new(&ops, small, DEVICES, &registrar), 0);
+	return registrar;
+}
+
 struct kvp_list *list_of(const struct kvp_buffer *buffers, uint32_t count)
 {
 	struct kvp_list *list = NULL;

@@ -11,6 +11,16 @@
 void open_devices(struct ibv_pd *pds[DEVICES]);
 struct kvp_registrar *verbs_registrar(struct ibv_pd *const pds[DEVICES], int access);
 
+struct small {
+	struct ibv_pd *pds[DEVICES];
+	uint64_t max_length[DEVICES];
+	uint64_t max_count;
+	uint32_t calls;
+};
+
+/* A registrar over rxe0 and rxe1 as if they had these limits; opens `pds`. */
+struct kvp_registrar *small_registrar(struct small *small);
+
 /* A sealed list of these buffers; empty ones are refused. */
 struct kvp_list *list_of(const struct kvp_buffer *buffers, uint32_t count);
 

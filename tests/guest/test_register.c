@@ -3,6 +3,7 @@
 #include "registering.h"
 
 #include <sys/socket.h>
+#include <sys/utsname.h>
 
 /* Parts of a pool of 8 blocks, and the blocks that they touch. */
 static const struct part {
@@ -265,8 +266,24 @@ static void empty_tensors_rejected(void)
 }
 
 /* The logical end lies inside the last page: mooncake PR 3845. */
+/*
+ * The longest region of soft-RoCE in bytes, 0: no limit. After 6.1 it keeps 16 bytes a
+ * page in one piece of at most 4 MiB; to ask for more is a warning of the kernel.
+ */
+static uint64_t longest_region(void)
+{
+	unsigned int major, minor;
+	struct utsname name;
+
+	CHECK(!uname(&name) && sscanf(name.release, "%u.%u", &major, &minor) == 2);
+	return major > 6 || minor > 1 ? UINT64_C(1) << 30 : 0;
+}
+
 static void pool_with_a_ragged_end(uint64_t length, bool also_directly)
 {
+	const uint64_t limit = longest_region(), each = limit && limit < length ? limit : length;
+	struct small small = { .max_length = { limit, limit } };
+	uint64_t covered = 0;
 	struct kvp_ctx *ctx = open_ctx();
 	struct kvp_stats now = stats(ctx);
 	struct kvp_registration *registration = NULL;
@@ -300,11 +317,16 @@ static void pool_with_a_ragged_end(uint64_t length, bool also_directly)
 		EQUAL(ibv_dereg_mr(mr), 0);
 	}
 
-	registrar = verbs_registrar(pds, RDMA_ACCESS);
+	registrar = limit ? small_registrar(&small) : verbs_registrar(pds, RDMA_ACCESS);
 	registration = register_list(ctx, "kv", list_of(&buffer, 1), registrar);
-	EQUAL(kvp_registration_count(registration), DEVICES);
-	EQUAL(kvp_registration_entry(registration, 0)->chunk.length, length);
-	EQUAL(kvp_entry_mr(registration, kvp_registration_entry(registration, 1))->length, length);
+	EQUAL(kvp_registration_count(registration), DEVICES * ((length + each - 1) / each));
+	for (uint32_t n = 0; n < kvp_registration_count(registration); n++) {
+		const struct kvp_entry *entry = kvp_registration_entry(registration, n);
+
+		covered += ((struct ibv_mr *)entry->cookie)->length;
+		CHECK(entry->chunk.length <= each);
+	}
+	EQUAL(covered, DEVICES * length);
 	pins_are(ctx, pool, runs);
 	unregister(ctx, registration);
 	pins_are(ctx, pool, "");
