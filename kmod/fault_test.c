@@ -37,6 +37,8 @@ static void give_block(struct kunit *test, struct kvpool_pool *pool, u64 offset)
 		return;
 	pool->blocks.pages[block] = alloc_pages(GFP_KERNEL | __GFP_COMP, KVPOOL_BLOCK_ORDER);
 	KUNIT_ASSERT_NOT_NULL(test, pool->blocks.pages[block]);
+	/* What an earlier use of the memory may have left. */
+	page_folio(pool->blocks.pages[block])->index = ULONG_MAX;
 	pool->blocks.held++;
 }
 
@@ -145,6 +147,8 @@ static void expect_page(struct kunit *test, struct sparse *sparse, u64 offset)
 				head + (offset % KVPOOL_BLOCK_SIZE >> PAGE_SHIFT), "at %llu",
 				offset);
 	KUNIT_EXPECT_TRUE(test, PageLocked(head));
+	KUNIT_EXPECT_EQ_MSG(test, page_folio(head)->index << PAGE_SHIFT,
+			    round_down(offset, KVPOOL_BLOCK_SIZE), "at %llu", offset);
 	KUNIT_EXPECT_EQ(test, page_count(head), count + 1);
 	unlock_page(fault.page);
 	put_page(fault.page);
