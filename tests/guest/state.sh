@@ -51,6 +51,7 @@ state_log() {
 		-e 'rdma_rxe: .*Unable to pin memory region' \
 		-e 'netlink: .*(invalid length|bytes leftover)|validate_(nla|parse): .* suppressed' \
 		-e 'kobject_add_internal failed for (failing|control|reserve|node[0-9]|kvpool[a-z_]*) ' \
+		-e 'kobject: can not set name properly|kobject_create_and_add: kobject_add error: -12' \
 		-e 'VM_FAULT_OOM leaked out|loading test module taints kernel' \
 		-e 'hrtimer: interrupt took|speed is unknown, defaulting'
 }

@@ -217,7 +217,8 @@ static void load_fails(void)
 {
 	struct utsname name;
 	char path[200];
-	unsigned int before, last;
+	unsigned int all, before;
+	long got;
 
 	CHECK(!uname(&name));
 	snprintf(path, sizeof(path), "/lib/modules/%s/extra/kvpool.ko", name.release);
@@ -232,13 +233,15 @@ static void load_fails(void)
 	nth = UINT32_MAX / 2;
 	EQUAL(load(), 0);
 	unload();
-	last = places;
+	all = places;
 	before = places_before_init();
-	CHECK(last - before > 20);
-	for (nth = before; nth <= last; nth++) {
-		long got = load();
-
-		EQUAL(injected, true);
+	/* A load has about 500, of which 190 are in init. */
+	CHECK(all > before + 50);
+	/* How many there are differs a little from load to load. */
+	for (nth = before;; nth++) {
+		got = load();
+		if (!injected)
+			break;
 		if (got < 0) {
 			EQUAL(got, -ENOMEM);
 			check_absent();
@@ -247,9 +250,8 @@ static void load_fails(void)
 			unload();
 		}
 	}
-	printf("# load: %u places, of which %u in init\n", last, last - before);
-	EQUAL(load(), 0);
-	EQUAL(injected, false);
+	printf("# load: %u places, of which %u in init\n", places, places - before);
+	EQUAL(got, 0);
 	unload();
 }
 
