@@ -76,7 +76,7 @@ static int add_pool(const struct kvp_pool_info *info, void *arg)
 	return 0;
 }
 
-static long lines_with(const char *path, const char *text)
+long lines_with(const char *path, const char *text)
 {
 	char line[1000];
 	long count = 0;

@@ -50,7 +50,8 @@ state_log() {
 		sed '/invoked oom-killer/,/out of memory: Killed process/d' | grep -vE \
 		-e 'rdma_rxe: .*Unable to pin memory region' \
 		-e 'netlink: .*(invalid length|bytes leftover)|validate_(nla|parse): .* suppressed' \
-		-e 'kobject_add_internal failed for (failing|control|kvpool) ' \
+		-e 'kobject_add_internal failed for (failing|control|reserve|node[0-9]|kvpool[a-z_]*) ' \
+		-e 'kobject: can not set name properly|kobject_create_and_add: kobject_add error: -12' \
 		-e 'VM_FAULT_OOM leaked out|loading test module taints kernel' \
 		-e 'hrtimer: interrupt took|speed is unknown, defaulting'
 }

@@ -169,27 +169,10 @@ static long ends_session(void)
 	return got;
 }
 
-static long closes_last_file(void)
-{
-	int keep = control;
-	long got;
-
-	control = open(CONTROL, O_RDWR | O_CLOEXEC);
-	CHECK(control >= 0);
-	create(KVPOOL_LIFETIME_OWNER);
-	pool_fd = open_node();
-	CHECK(!close(control));
-	got = INJECT(close(pool_fd));
-	UNTIL(!stats(observer).orphans && !stats(observer).dying);
-	control = keep;
-	return got;
-}
-
 static void closing_does_not_fail(void)
 {
 	failnth_begin();
 	REPEAT(ends_session, 0);
-	REPEAT(closes_last_file, 0);
 }
 
 /* ------------------------------------------------------------------- module */
@@ -198,7 +181,8 @@ static void check_absent(void)
 {
 	CHECK(access("/dev/kvpool/control", F_OK) && access("/dev/control", F_OK) &&
 	      access("/sys/class/kvpool", F_OK) && access("/sys/module/kvpool", F_OK));
-	EQUAL(shell("grep -qw kvpool /proc/devices /proc/modules /proc/filesystems"), 1);
+	EQUAL(lines_with("/proc/devices", "kvpool") + lines_with("/proc/modules", "kvpool ") +
+	      lines_with("/proc/filesystems", "kvpool"), 0);
 }
 
 static int module_fd;
@@ -233,7 +217,8 @@ static void load_fails(void)
 {
 	struct utsname name;
 	char path[200];
-	unsigned int before, last;
+	unsigned int all, before;
+	long got;
 
 	CHECK(!uname(&name));
 	snprintf(path, sizeof(path), "/lib/modules/%s/extra/kvpool.ko", name.release);
@@ -248,13 +233,15 @@ static void load_fails(void)
 	nth = UINT32_MAX / 2;
 	EQUAL(load(), 0);
 	unload();
-	last = places;
+	all = places;
 	before = places_before_init();
-	CHECK(last - before > 20);
-	for (nth = before; nth <= last; nth++) {
-		long got = load();
-
-		EQUAL(injected, true);
+	/* A load has about 500, of which 190 are in init. */
+	CHECK(all > before + 50);
+	/* How many there are differs a little from load to load. */
+	for (nth = before;; nth++) {
+		got = load();
+		if (!injected)
+			break;
 		if (got < 0) {
 			EQUAL(got, -ENOMEM);
 			check_absent();
@@ -263,10 +250,9 @@ static void load_fails(void)
 			unload();
 		}
 	}
-	printf("# load: %u places, of which %u in init\n", last, last - before);
-	EQUAL(load(), 0);
-	EQUAL(injected, false);
-	EQUAL(shell("chgrp kvpool " CONTROL), 0);
+	printf("# load: %u places, of which %u in init\n", places, places - before);
+	EQUAL(got, 0);
+	unload();
 }
 
 int main(void)
@@ -280,5 +266,8 @@ int main(void)
 	RUN(resolve_fails);
 	RUN(closing_does_not_fail);
 	RUN(load_fails);
+	/* For whoever comes next, also when it failed. */
+	if (access(CONTROL, F_OK))
+		shell("modprobe kvpool && chgrp kvpool " CONTROL);
 	return cases_end();
 }

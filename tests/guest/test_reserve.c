@@ -418,6 +418,8 @@ static void set_at_load(void)
 	EQUAL(reserve->user_count, 0);
 	kvp_reserve_free(reserve);
 	UNTIL(ready() == 64 * BLOCK);
+	/* So that nothing new comes into the reserve. */
+	EQUAL(shell("echo 1000000000000000 >" MIN_AVAILABLE), 0);
 	end(ctx, create(ctx, 64 * BLOCK));
 	refused(ctx, -ENOMEM, 65 * BLOCK);
 	kvp_close(ctx);
