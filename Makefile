@@ -5,6 +5,7 @@
 #   make test       unit tests, then guest tests     (as root)
 #   make demo       the whole story in a guest       (as root)
 #   make test-matrix  static checks and guest tests on every kernel line (as root)
+#   make test-debug   guest tests on a kernel that finds faults (as root)
 #   make test-dkms  the module by way of dkms, in a guest of each release (as root)
 #   make check      static checks
 #   make fuzz       fuzz what takes data from outside, FUZZ_TIME seconds a target
@@ -44,7 +45,7 @@ SO := $(BUILD)/libkvpool.so.0
 LIB := $(SO) $(BUILD)/libkvpool.so $(BUILD)/libkvpool.a $(BUILD)/libkvpool.pc
 TOOL := $(BUILD)/kvpoolctl
 
-.PHONY: all module lib tools unit-tests guest-tests guest-module examples test test-matrix test-dkms \
+.PHONY: all module lib tools unit-tests guest-tests guest-module examples test test-matrix test-debug test-dkms \
 	demo check fuzz fuzz-tests bench clean install install-guest install-module dkms-install dkms-remove
 .DELETE_ON_ERROR:
 
@@ -167,6 +168,9 @@ test:
 
 test-matrix:
 	tests/run matrix
+
+test-debug:
+	tests/run debug
 
 test-dkms:
 	tests/dkms

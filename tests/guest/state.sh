@@ -41,7 +41,7 @@ state_memory() {
 }
 
 # What the kernel complains of, but for what tests provoke: soft-RoCE on a
-# registration that it refuses, netlink on a message of bad form, which any user
+# registration or transfer that it refuses, netlink on a message of bad form, which any user
 # can send, the OOM killer, a page table that was refused, a directory of sysfs for
 # which an allocation was made to fail, KUnit; and for what comes of the machine:
 # that it is emulated and slow, and that a dummy interface has no speed.
@@ -49,6 +49,7 @@ state_log() {
 	dmesg --level=emerg,alert,crit,err,warn |
 		sed '/invoked oom-killer/,/out of memory: Killed process/d' | grep -vE \
 		-e 'rdma_rxe: .*Unable to pin memory region' \
+		-e 'rxe[0-9]+: (pd|qp)#[0-9]+ .*(returned err = -|non-flush error status)' \
 		-e 'netlink: .*(invalid length|bytes leftover)|validate_(nla|parse): .* suppressed' \
 		-e 'kobject_add_internal failed for (failing|control|reserve|node[0-9]|kvpool[a-z_]*) ' \
 		-e 'kobject: can not set name properly|kobject_create_and_add: kobject_add error: -12' \
