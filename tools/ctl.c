@@ -226,3 +226,25 @@ int ctl_print_pool(const struct ctl *ctl, const struct kvp_pool_info *pool)
 		return ctl_fail_errno(ctl, -ENOMEM, NULL, "the pool can't be printed");
 	return CTL_OK;
 }
+
+int ctl_one_pool(struct ctl *ctl, int argc, char **argv, bool read_only,
+		 int (*act)(const struct ctl *ctl, struct kvp_ctx *ctx,
+			    const struct pool_ref *ref))
+{
+	static const struct option options[] = { CTL_OPTIONS_END };
+	struct pool_ref ref;
+	struct kvp_ctx *ctx;
+	int status;
+
+	if (ctl_getopt(ctl, argc, argv, options) != -1)
+		return ctl->status;
+	status = ctl_pool_operand(ctl, argc, argv, &ref);
+	if (status)
+		return status;
+	ctx = ctl_open(ctl, read_only);
+	if (!ctx)
+		return CTL_FAILED;
+	status = act(ctl, ctx, &ref);
+	kvp_close(ctx);
+	return status;
+}

@@ -65,6 +65,10 @@ int ctl_bad_value(const struct ctl *ctl, const struct option *options, int optio
 
 /* Exactly one operand is left, a pool. 0, or an exit code after complaining. */
 int ctl_pool_operand(const struct ctl *ctl, int argc, char **argv, struct pool_ref *ref);
+/* All of a subcommand that takes a pool and no options but the common ones. */
+int ctl_one_pool(struct ctl *ctl, int argc, char **argv, bool read_only,
+		 int (*act)(const struct ctl *ctl, struct kvp_ctx *ctx,
+			    const struct pool_ref *ref));
 /* No operand is left. */
 int ctl_no_operand(const struct ctl *ctl, int argc, char **argv);
 

@@ -58,22 +58,7 @@ static int show(const struct ctl *ctl, struct kvp_ctx *ctx, const struct pool_re
 
 static int run(struct ctl *ctl, int argc, char **argv)
 {
-	static const struct option options[] = { CTL_OPTIONS_END };
-	struct pool_ref ref;
-	struct kvp_ctx *ctx;
-	int status;
-
-	if (ctl_getopt(ctl, argc, argv, options) != -1)
-		return ctl->status;
-	status = ctl_pool_operand(ctl, argc, argv, &ref);
-	if (status)
-		return status;
-	ctx = ctl_open(ctl, true);
-	if (!ctx)
-		return CTL_FAILED;
-	status = show(ctl, ctx, &ref);
-	kvp_close(ctx);
-	return status;
+	return ctl_one_pool(ctl, argc, argv, true, show);
 }
 
 const struct ctl_command ctl_show = {
