@@ -42,8 +42,8 @@ state_memory() {
 
 # What the kernel complains of, but for what tests provoke: soft-RoCE on a
 # registration or transfer that it refuses, netlink on a message of bad form, which any user
-# can send, the OOM killer, a page table that was refused, a directory of sysfs for
-# which an allocation was made to fail, KUnit; and for what comes of the machine:
+# can send, the OOM killer, a page table that was refused, allocations that were made
+# to fail (a directory of sysfs, kmemleak's own), KUnit; and for what comes of the machine:
 # that it is emulated and slow, and that a dummy interface has no speed.
 state_log() {
 	dmesg --level=emerg,alert,crit,err,warn |
@@ -54,6 +54,7 @@ state_log() {
 		-e 'kobject_add_internal failed for (failing|control|reserve|node[0-9]|kvpool[a-z_]*) ' \
 		-e 'kobject: can not set name properly|kobject_create_and_add: kobject_add error: -12' \
 		-e 'VM_FAULT_OOM leaked out|loading test module taints kernel' \
+		-e 'kmemleak: Cannot allocate a scan area' \
 		-e 'hrtimer: interrupt took|speed is unknown, defaulting'
 }
 

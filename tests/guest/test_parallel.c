@@ -294,7 +294,9 @@ static void killed_together(void)
 	long_length = old.available / 5 / BLOCK * BLOCK;
 	for (int i = 0; i < 4; i++)
 		pids[i] = child(long_creation, NULL);
-	while (free_kib - proc_kib("/proc/meminfo", "MemFree:") < 200 << 10)
+	/* All of them at work: what a creation needs is charged before it gets any. */
+	while (stats(ctx).bytes < 4 * long_length ||
+	       free_kib - proc_kib("/proc/meminfo", "MemFree:") < 200 << 10)
 		EQUAL(stats(ctx).created, old.created);
 	start = now();
 	/* All of them before one is waited for: the others would get done meanwhile. */
