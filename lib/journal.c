@@ -37,13 +37,17 @@
 
 /* ---------------------------------------------------------------- writing */
 
-/* 8 bytes of the mapped file, at a multiple of 8, all at once and after all stored before. */
+/*
+ * 8 bytes of the mapped file, at a multiple of 8, all at once, after all that was stored
+ * before and before all that will be. Of this process's own order, which its death shows.
+ */
 static void store_first(unsigned char *at, const void *bytes)
 {
 	uint64_t first;
 
 	memcpy(&first, bytes, sizeof(first));
 	__atomic_store_n((uint64_t *)(void *)at, first, __ATOMIC_RELEASE);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
 static void store(struct kvp_log *log, const struct kvp_journal_head *record, size_t size)
