@@ -4,6 +4,7 @@
 #   vmlinuz   the image
 #   release   its release, as uname -r says it
 #   build     what modules are built against, or a link to it
+#   arm64     the same for arm64; not of the debug kernel
 #   modules/  lib/modules of the kernel
 #   suite     Debian suite that fits it
 #   toolchain link to the folder of toolchain.sh, in whose root `build` is to be
@@ -25,9 +26,27 @@ fetch() {
 	depmod -b image "$release"
 	mv image/lib/modules modules
 	rm -rf image ./*.deb
+	arm64_headers "${release%amd64}arm64" "$version"
 	echo "$release" >release
 	echo "$suite" >suite
 	ln -s "/usr/src/linux-headers-$release" build
+}
+
+# arm64_headers RELEASE VERSION: have them in this folder. The machine's apt knows its
+# own architecture only, so this one has lists of its own.
+arm64_headers() {
+	local own=(-o APT::Architectures::=arm64 -o APT::Sandbox::User=root -o Dir::State="$PWD/apt"
+		-o Dir::State::status=/var/lib/dpkg/status -o Dir::Cache="$PWD/apt")
+	mkdir -p apt/lists/partial apt/archives/partial
+	# As in install-deps: a list of a third party may be out of reach.
+	apt-get "${own[@]}" -qq update || true
+	apt-get "${own[@]}" download -qq "linux-headers-$1:arm64=$2" ||
+		fail "no package linux-headers-$1 $2" "run tests/install-deps --update, which moves the headers on"
+	dpkg-deb -x ./linux-headers-*.deb headers
+	# Scripts and tools are this machine's own.
+	ln -s /usr/lib headers/usr/lib
+	ln -s "headers/usr/src/linux-headers-$1" arm64
+	rm -r apt ./*.deb
 }
 
 # stock SUITE LINE: the kernel of the headers that this machine has installed.
@@ -43,7 +62,7 @@ stock() {
 	[ -d "/usr/src/linux-headers-$release" ] ||
 		fail "no headers for $release" "run tests/install-deps"
 	version=$(dpkg-query -f '${Version}' -W "linux-headers-$release")
-	cached "kernel-$release-$version" "$0" --fetch "$suite" "$release" "$version"
+	cached "kernel-$release-$version-$(hash_of <"$0")" "$0" --fetch "$suite" "$release" "$version"
 }
 
 # link TOOLCHAIN SUITE RELEASE FOLDER: fill the folder from a toolchain.
@@ -54,6 +73,7 @@ link() {
 	ln -s "$toolchain/root/boot/vmlinuz-$release" vmlinuz
 	ln -s "$toolchain/root/lib/modules" modules
 	ln -s "/usr/src/linux-headers-$release" build
+	ln -s "/usr/src/linux-headers-${release%amd64}arm64" arm64
 	echo "$release" >release
 	echo "$suite" >suite
 }
@@ -66,7 +86,7 @@ foreign() {
 	[ -f "$toolchain/root/boot/vmlinuz-$release" ] ||
 		fail "$suite and its backports have no kernel $line" "they have: $(
 			cd "$toolchain/root/lib/modules" && echo *)"
-	cached "kernel-$release-${toolchain##*-}" "$0" --link "$toolchain" "$suite" "$release"
+	cached "kernel-$release-${toolchain##*-}-$(hash_of <"$0")" "$0" --link "$toolchain" "$suite" "$release"
 }
 
 # debug SUITE: from the source of the headers that this machine has installed.
