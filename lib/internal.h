@@ -4,6 +4,7 @@
  * above it in this list:
  *   error.c                        no dependency
  *   options.c                      size rule of option structs
+ *   array.c                        arrays that grow
  *   attr.c, netlink.c, family.c    requests and dumps over libmnl: see netlink.h
  *   mappings.c, context.c, info.c, stats.c, pool.c, query.c, change.c, create.c, monitor.c
  *                                  handles of the kernel's objects
@@ -51,6 +52,12 @@ int kvp_fail(struct kvp_error *error, int err, enum kvp_phase phase, uint32_t in
  * of a larger one is not zero, -EINVAL when the size is smaller than size_t.
  */
 int kvp_options_copy(void *known, size_t size, const void *given);
+
+/*
+ * Room for one more of `size` bytes in the array that the pointer at `items` points
+ * to, which has `count` of them and space for *room. -ENOMEM: it is as it was.
+ */
+int kvp_array_grow(void *items, uint32_t count, uint32_t *room, size_t size);
 
 /* A netlink socket. One thread at a time may use it. */
 struct kvp_nl {

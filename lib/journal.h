@@ -289,8 +289,6 @@ int kvp_journal_read_fd(int fd, const char *path, struct kvp_journal **journal,
  */
 int kvp_journal_apply(struct kvp_journal *journal, const union kvp_journal_any_record *raw,
 		      struct kvp_journal_record *record);
-/* Room for one more of `size` bytes in the array at `items`. -ENOMEM. */
-int kvp_journal_grow(void *items, uint32_t count, uint32_t *room, size_t size);
 
 /* --------------------------------- recover.c, recover_file.c, recover_pool.c */
 

@@ -19,23 +19,6 @@ bad(struct kvp_journal *journal, const char *format, ...)
 	return -EBADMSG;
 }
 
-int kvp_journal_grow(void *items, uint32_t count, uint32_t *room, size_t size)
-{
-	void *array, *old;
-	uint32_t more;
-
-	if (count < *room)
-		return 0;
-	more = *room ? 2 * *room : 16;
-	memcpy(&old, items, sizeof(old));
-	array = more > *room ? reallocarray(old, more, size) : NULL;
-	if (!array)
-		return -ENOMEM;
-	memcpy(items, &array, sizeof(array));
-	*room = more;
-	return 0;
-}
-
 /* `valid`: what names of pools and domains are made of; `empty`: it may be missing. */
 static bool text_of(const char from[KVP_NAME_SIZE], char to[KVP_NAME_SIZE], bool valid, bool empty)
 {
@@ -93,12 +76,12 @@ static int apply_begin(struct kvp_journal *journal, const struct kvp_journal_beg
 	const uint32_t n = journal->info.transactions;
 	struct kvp_journal_transaction *transaction;
 
-	if (kvp_journal_grow(&journal->transactions, n, &journal->transaction_room,
-			     sizeof(*transaction)) ||
-	    kvp_journal_grow(&journal->entry_numbers, n, &journal->entry_numbers_room,
-			     sizeof(*journal->entry_numbers)) ||
-	    kvp_journal_grow(&journal->device_numbers, n, &journal->device_numbers_room,
-			     sizeof(*journal->device_numbers)))
+	if (kvp_array_grow(&journal->transactions, n, &journal->transaction_room,
+			   sizeof(*transaction)) ||
+	    kvp_array_grow(&journal->entry_numbers, n, &journal->entry_numbers_room,
+			   sizeof(*journal->entry_numbers)) ||
+	    kvp_array_grow(&journal->device_numbers, n, &journal->device_numbers_room,
+			   sizeof(*journal->device_numbers)))
 		return -ENOMEM;
 	transaction = &journal->transactions[n];
 	*transaction = (struct kvp_journal_transaction){
@@ -132,7 +115,7 @@ static int apply_pool(struct kvp_journal *journal, const struct kvp_journal_pool
 		return err;
 	if (flags & ~(KVP_JOURNAL_POOL_CREATED | KVP_JOURNAL_POOL_COMMITTED))
 		return bad(journal, "the pool has unknown flags 0x%" PRIx32, flags);
-	if (kvp_journal_grow(&journal->pools, n, &journal->pool_room, sizeof(*pool)))
+	if (kvp_array_grow(&journal->pools, n, &journal->pool_room, sizeof(*pool)))
 		return -ENOMEM;
 	pool = &journal->pools[n];
 	*pool = (struct kvp_journal_pool){
@@ -150,8 +133,8 @@ static int apply_pool(struct kvp_journal *journal, const struct kvp_journal_pool
 /* Something at `position` is the next of its transaction. */
 static int number(struct kvp_journal_numbers *numbers, uint32_t position)
 {
-	if (kvp_journal_grow(&numbers->positions, numbers->count, &numbers->room,
-			     sizeof(*numbers->positions)))
+	if (kvp_array_grow(&numbers->positions, numbers->count, &numbers->room,
+			   sizeof(*numbers->positions)))
 		return -ENOMEM;
 	numbers->positions[numbers->count++] = position;
 	return 0;
@@ -167,7 +150,7 @@ static int apply_device(struct kvp_journal *journal, const struct kvp_journal_de
 	err = find(journal, le64toh(raw->transaction), record);
 	if (err)
 		return err;
-	if (kvp_journal_grow(&journal->devices, n, &journal->device_room, sizeof(*device)))
+	if (kvp_array_grow(&journal->devices, n, &journal->device_room, sizeof(*device)))
 		return -ENOMEM;
 	device = &journal->devices[n];
 	*device = (struct kvp_journal_device){
@@ -243,7 +226,7 @@ static int apply_intent(struct kvp_journal *journal, const struct kvp_journal_in
 		return bad(journal, "device %" PRIu32 " of transaction %" PRIu64
 			   " is not known, %" PRIu32 " are", device, transaction->number,
 			   devices->count);
-	if (kvp_journal_grow(&journal->entries, n, &journal->entry_room, sizeof(*entry)))
+	if (kvp_array_grow(&journal->entries, n, &journal->entry_room, sizeof(*entry)))
 		return -ENOMEM;
 	entry = &journal->entries[n];
 	*entry = (struct kvp_journal_entry){ 0 };

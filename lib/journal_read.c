@@ -117,8 +117,8 @@ static int next(struct kvp_journal *journal, const unsigned char *bytes, size_t 
 	memcpy(&raw.head, bytes, sizeof(raw.head));
 	size = le32toh(raw.head.length);
 	memcpy(&raw, bytes, size);
-	err = kvp_journal_grow(&journal->records, info->records, &journal->record_room,
-			       sizeof(*record));
+	err = kvp_array_grow(&journal->records, info->records, &journal->record_room,
+			     sizeof(*record));
 	if (err)
 		return err;
 	record = &journal->records[info->records];

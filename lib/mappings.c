@@ -89,11 +89,11 @@ static void replace(struct kvp_mappings *mappings, uint32_t at, uint32_t taken, 
 
 static int make_room(struct kvp_mappings *mappings)
 {
-	int err = kvp_journal_grow(&mappings->starts, mappings->count, &mappings->starts_room,
-				   sizeof(*mappings->starts));
+	int err = kvp_array_grow(&mappings->starts, mappings->count, &mappings->starts_room,
+				 sizeof(*mappings->starts));
 
-	return err ? err : kvp_journal_grow(&mappings->items, mappings->count,
-					    &mappings->items_room, sizeof(*mappings->items));
+	return err ? err : kvp_array_grow(&mappings->items, mappings->count,
+					  &mappings->items_room, sizeof(*mappings->items));
 }
 
 void kvp_mappings_add(struct kvp_mappings *mappings, const struct kvp_pool *pool)

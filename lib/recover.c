@@ -46,8 +46,8 @@ int kvp_recovery_hold(struct kvp_recovery *recovery, const char *file, bool dead
 {
 	struct kvp_held *held;
 
-	if (kvp_journal_grow(&recovery->held, recovery->held_count, &recovery->held_room,
-			     sizeof(*held)))
+	if (kvp_array_grow(&recovery->held, recovery->held_count, &recovery->held_room,
+			   sizeof(*held)))
 		return -ENOMEM;
 	held = &recovery->held[recovery->held_count++];
 	*held = (struct kvp_held){
@@ -127,8 +127,8 @@ static int list(const struct kvp_recovery *recovery, struct names *names)
 		}
 		if (!is_journal(entry->d_name))
 			continue;
-		err = kvp_journal_grow(&names->file, names->count, &names->room,
-				       sizeof(*names->file));
+		err = kvp_array_grow(&names->file, names->count, &names->room,
+				     sizeof(*names->file));
 		if (err)
 			break;
 		strcpy(names->file[names->count].name, entry->d_name);

@@ -28,8 +28,8 @@ static int append(struct kvp_snapshot *snapshot, const struct kvp_segment *segme
 		last->length += segment->length;
 		return 0;
 	}
-	if (kvp_journal_grow(&snapshot->segments, snapshot->count, &snapshot->room,
-			     sizeof(*segment)))
+	if (kvp_array_grow(&snapshot->segments, snapshot->count, &snapshot->room,
+			   sizeof(*segment)))
 		return -ENOMEM;
 	snapshot->segments[snapshot->count++] = *segment;
 	return 0;
