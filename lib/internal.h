@@ -178,6 +178,9 @@ int kvp_resolve_some(struct kvp_ctx *ctx, uint64_t addr, uint64_t length,
 		     struct kvp_segment segments[KVP_RESOLVE_SOME], uint32_t *count,
 		     uint64_t *resolved, struct kvp_error *error);
 
+/* The two are one stretch of memory with one backing, and for a pool of one span. */
+bool kvp_segment_continues(const struct kvp_segment *last, const struct kvp_segment *next);
+
 /*
  * Whether a buffer is in order, by a segment that holds all of it: then *span is
  * its. False says no more than that kvp_locate() has to be asked.

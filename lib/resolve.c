@@ -26,10 +26,11 @@ static bool has_path(enum kvp_kind kind)
  * The kernel merges neighbours within one call only, where a call ends depends
  * on the size of our array, and the caller must not see that.
  */
-static bool continues(const struct kvp_segment *last, const struct kvp_segment *next)
+bool kvp_segment_continues(const struct kvp_segment *last, const struct kvp_segment *next)
 {
-	if (last->kind != next->kind || last->readable != next->readable ||
-	    last->writable != next->writable || last->stale != next->stale)
+	if (last->addr + last->length != next->addr || last->kind != next->kind ||
+	    last->readable != next->readable || last->writable != next->writable ||
+	    last->stale != next->stale)
 		return false;
 	if (last->kind != KVP_KIND_POOL)
 		return true;
@@ -104,7 +105,7 @@ static int take(struct walk *walk, const struct kvp_segment *segments, uint32_t 
 	int err;
 
 	for (i = 0; i < count; i++) {
-		if (walk->any && continues(&walk->last, &segments[i])) {
+		if (walk->any && kvp_segment_continues(&walk->last, &segments[i])) {
 			walk->last.length += segments[i].length;
 			continue;
 		}

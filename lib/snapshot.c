@@ -8,15 +8,6 @@
 
 #include "transaction.h"
 
-static bool continues(const struct kvp_segment *last, const struct kvp_segment *next)
-{
-	return last->addr + last->length == next->addr && last->kind == KVP_KIND_POOL &&
-	       next->kind == KVP_KIND_POOL && last->readable == next->readable &&
-	       last->writable == next->writable && last->stale == next->stale &&
-	       last->span.id == next->span.id && last->span.generation == next->span.generation &&
-	       last->span.offset + last->length == next->span.offset;
-}
-
 static int append(struct kvp_snapshot *snapshot, const struct kvp_segment *segment)
 {
 	struct kvp_segment *last;
@@ -24,7 +15,7 @@ static int append(struct kvp_snapshot *snapshot, const struct kvp_segment *segme
 	if (segment->kind != KVP_KIND_POOL)
 		return 0;
 	last = snapshot->count ? &snapshot->segments[snapshot->count - 1] : NULL;
-	if (last && continues(last, segment)) {
+	if (last && kvp_segment_continues(last, segment)) {
 		last->length += segment->length;
 		return 0;
 	}
