@@ -38,9 +38,12 @@ described() {
 			"list of parameters without a description, default or type"
 }
 
-# Out of the tree, and not signed by a key that the kernel knows: nothing worse.
+# Out of the tree, and not signed by a key that the kernel knows, if it looks for
+# signatures: nothing worse.
 tainted() {
-	is OE "$(cat /sys/module/kvpool/taint)" taint
+	local signed=''
+	[ ! -e /sys/module/module/parameters/sig_enforce ] || signed=E
+	is "O$signed" "$(cat /sys/module/kvpool/taint)" taint
 }
 
 # What is left of the module after it was unloaded, or was not loaded.
