@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 struct kvp_error last_error;
 
@@ -460,6 +461,14 @@ void throttle(pid_t pid, unsigned int microseconds)
 	CHECK(!mkdir(THROTTLE, 0755));
 	EQUAL(shell("echo %u 1000000 >" THROTTLE "/cpu.max; echo %d >" THROTTLE "/cgroup.procs",
 		    microseconds, pid), 0);
+}
+
+bool debug_kernel(void)
+{
+	struct utsname name;
+
+	CHECK(!uname(&name));
+	return strstr(name.release, "-debug");
 }
 
 void become(uid_t uid, gid_t gid)

@@ -119,6 +119,8 @@ void unpin(struct ibv_mr *mr);
  * does lasts on any machine. 0: as many as it likes again. One process at a time.
  */
 void throttle(pid_t pid, unsigned int microseconds);
+/* The kernel finds faults, and is several times slower for it. */
+bool debug_kernel(void);
 /* Become this user, without groups beside its own, for good. */
 void become(uid_t uid, gid_t gid);
 

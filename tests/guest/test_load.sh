@@ -59,9 +59,13 @@ nothing_left() {
 	! genl ctrl list | grep kvpool
 }
 
+# A load takes a second on a kernel that finds faults.
+rounds=100
+[[ $(uname -r) != *-debug ]] || rounds=20
+
 again_and_again() {
 	local round
-	for round in $(seq 100); do
+	for round in $(seq $rounds); do
 		rmmod kvpool && [ ! -e /dev/kvpool/control ] && modprobe kvpool && [ -c /dev/kvpool/control ] || {
 			echo "in round $round"
 			return 1
@@ -94,7 +98,7 @@ calls_of() {
 
 verdict "modinfo" described
 verdict "taint" tainted
-verdict "load and unload 100 times" again_and_again
+verdict "load and unload again and again" again_and_again
 
 module=$(modinfo -n kvpool)
 nodes=$(find /sys/devices/virtual/kvpool -type d -path '*/reserve/node*' | wc -l)

@@ -139,6 +139,16 @@ static void tear_down(void)
 	store_end(&store);
 }
 
+/*
+ * From byte to byte. What a byte changes is the library's work, not the kernel's: on
+ * one that looks for its own faults each seventh will do, which is at another place
+ * in each record.
+ */
+static size_t step(void)
+{
+	return debug_kernel() ? 7 : 1;
+}
+
 static int held_count(void)
 {
 	int count = 0;
@@ -200,7 +210,7 @@ static void cut(size_t size)
 static void fault_6_cut_at_every_byte(void)
 {
 	set_up();
-	for (size_t size = 0; size <= ALL_SIZE; size++)
+	for (size_t size = 0; size <= ALL_SIZE; size += step())
 		cut(size);
 	tear_down();
 }
@@ -216,7 +226,7 @@ static void fault_6_zeros_from_every_byte(void)
 	uint32_t whole = 0;
 
 	set_up();
-	for (size_t size = 0; size <= ALL_SIZE; size++) {
+	for (size_t size = 0; size <= ALL_SIZE; size += step()) {
 		struct kvp_recovery_report report;
 
 		memcpy(bytes, journal, size);
@@ -237,7 +247,7 @@ static void fault_6_zeros_from_every_byte(void)
 		CHECK(report.count[KVP_RECOVERY_ENTRY_UNDONE] <= told_by(size + LARGEST - 1));
 	}
 	/* After each of its records, at least: file, begin, pool, device, two an entry, commit. */
-	CHECK(whole >= 5 + 2 * PAGES);
+	CHECK(whole >= (5 + 2 * PAGES) / step());
 	tear_down();
 }
 
@@ -259,7 +269,7 @@ static void fault_6_every_byte_flipped(void)
 
 	set_up();
 	memcpy(bytes, journal, sizeof(journal));
-	for (size_t at = 0; at < sizeof(journal); at++) {
+	for (size_t at = 0; at < sizeof(journal); at += step()) {
 		/* All bits, or one of them; with space behind the records, or without. */
 		bytes[at] ^= at % 2 ? 0xff : (unsigned char)(1U << (at / 2 % 8));
 		refused(bytes, at / 4 % 2 ? sizeof(journal) : sizeof(bytes), at);
