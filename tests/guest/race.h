@@ -19,7 +19,7 @@ int check_allowed(const char *file, int line, const char *call, int err, const i
 /* What a thread does again and again, with its own sequence of numbers. */
 typedef void (*race_step)(uint64_t *state);
 
-/* Each step in a thread of its own, for so long. Every one of them must have been run. */
+/* Each step in a thread of its own, for so long; three times that on a debug kernel. Every one of them must have been run. */
 void race(int seconds, const race_step *steps, size_t count);
 #define RACE(seconds, ...) \
 	race(seconds, (const race_step[]){ __VA_ARGS__ }, \
