@@ -23,6 +23,8 @@ static DECLARE_DELAYED_WORK(reaper_work, reap);
 static DEFINE_MUTEX(dying_lock);
 static LIST_HEAD(dying);
 static unsigned long look_again;
+/* A round is due within LOOK_FIRST. */
+static bool look_soon;
 /* Rounds; one of them runs when they differ. */
 static u64 rounds_begun, rounds_ended;
 static DECLARE_WAIT_QUEUE_HEAD(round_ended);
@@ -57,6 +59,7 @@ static void reap(struct work_struct *work)
 
 	mutex_lock(&dying_lock);
 	list_splice_init(&dying, &round);
+	look_soon = false;
 	rounds_begun++;
 	mutex_unlock(&dying_lock);
 
@@ -85,6 +88,9 @@ static void reap(struct work_struct *work)
 /**
  * kvpool_reaper_add - hand over a pool that has ended
  * @pool: DYING, without name, owner and node; the reaper takes a reference
+ *
+ * Not looked at before LOOK_FIRST is over, unless somebody settles: on a busy
+ * processor the caller, often a process that dies, would have to wait for it.
  */
 void kvpool_reaper_add(struct kvpool_pool *pool)
 {
@@ -92,7 +98,10 @@ void kvpool_reaper_add(struct kvpool_pool *pool)
 	mutex_lock(&dying_lock);
 	list_add_tail(&pool->dying_link, &dying);
 	look_again = LOOK_FIRST;
-	mod_delayed_work(reaper, &reaper_work, 0);
+	/* Not put off by those that come later. */
+	if (!look_soon)
+		mod_delayed_work(reaper, &reaper_work, LOOK_FIRST);
+	look_soon = true;
 	mutex_unlock(&dying_lock);
 }
 
