@@ -24,6 +24,11 @@
 
 /* After this time it tries again to get memory that was not to be had. */
 #define RETRY_AFTER	(5 * HZ)
+/*
+ * A creation maps its memory next, and others may follow: for so long it does not
+ * take processors and the memory's bandwidth from them to replace what was taken.
+ */
+#define REPLACE_AFTER	HZ
 /* Blocks that change hands under one hold of a lock. */
 #define BATCH		64
 
@@ -58,7 +63,7 @@ static struct stock *stocks;
 static struct task_struct *filler;
 static DECLARE_WAIT_QUEUE_HEAD(filler_wait);
 static DECLARE_WAIT_QUEUE_HEAD(cleared_wait);
-static bool filler_due;
+static bool filler_due, blocks_taken;
 
 static void wake_filler(void)
 {
@@ -172,8 +177,12 @@ static int fill_stocks(void *unused)
 
 	set_user_nice(current, MAX_NICE);
 	while (!kthread_should_stop()) {
-		wait_event_idle_timeout(filler_wait, READ_ONCE(filler_due) || kthread_should_stop(),
+		wait_event_idle_timeout(filler_wait, READ_ONCE(filler_due) ||
+					READ_ONCE(blocks_taken) || kthread_should_stop(),
 					missing ? RETRY_AFTER : MAX_SCHEDULE_TIMEOUT);
+		if (xchg(&blocks_taken, false))
+			wait_event_idle_timeout(filler_wait, READ_ONCE(filler_due) ||
+						kthread_should_stop(), REPLACE_AFTER);
 		xchg(&filler_due, false);
 		missing = false;
 		for_each_node_state(node, N_MEMORY) {
@@ -224,8 +233,10 @@ void kvpool_reserve_take(struct kvpool_blocks *blocks, u32 limit, int node,
 	if (nodes)
 		for_each_node_mask(other, *nodes)
 			take(blocks, limit, other);
-	if (blocks->reserved)
-		wake_filler();
+	if (blocks->reserved) {
+		WRITE_ONCE(blocks_taken, true);
+		wake_up(&filler_wait);
+	}
 }
 
 static bool all_cleared(void)

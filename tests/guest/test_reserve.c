@@ -4,6 +4,7 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define SYSFS "/sys/class/kvpool/control/reserve/node0/"
 #define CGROUP "/sys/fs/cgroup/kvpool-reserve"
@@ -199,6 +200,36 @@ static void first_and_only(void)
 	end(ctx, pool);
 	EQUAL(used(ctx, 0), 0);
 	UNTIL(ready() == 8 * BLOCK && !clearing());
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec time;
+
+	CHECK(!clock_gettime(CLOCK_MONOTONIC, &time));
+	return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+/* What a creation took is replaced, but not beside the creation. */
+static void replaced_later(void)
+{
+	struct kvp_ctx *ctx = open_ctx();
+	struct kvp_pool *pool;
+	uint64_t left;
+	int64_t start;
+
+	fill_reserve(ctx, 16 * BLOCK);
+	/* Else it may still be about to look what is missing. */
+	UNTIL(!shell("ps -o s= -C kvpool_reserve | grep -q I"));
+	start = now_ms();
+	pool = create(ctx, 8 * BLOCK);
+	/* Long enough to replace some, were it done now; it is done after a second. */
+	usleep(300000);
+	left = ready();
+	if (now_ms() - start < 900)
+		EQUAL(left, 8 * BLOCK);
+	UNTIL(ready() == 16 * BLOCK);
+	end(ctx, pool);
 }
 
 /* Ends with what is in the reserve then free, whatever came of the pools. */
@@ -443,6 +474,7 @@ int main(void)
 	RUN_RESET(first_and_only);
 	RUN_RESET(nothing_goes_along);
 	shell("echo %ld >" MIN_AVAILABLE, min_available);
+	RUN_RESET(replaced_later);
 	RUN_RESET(shrinks);
 	RUN_RESET(quotas);
 	RUN_RESET(not_charged);
