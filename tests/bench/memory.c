@@ -88,6 +88,11 @@ static uint64_t ready(struct kvp_ctx *ctx)
 	return bytes;
 }
 
+void await_reserve(struct kvp_ctx *ctx, uint64_t size)
+{
+	UNTIL(ready(ctx) >= size);
+}
+
 void fill_reserve(struct kvp_ctx *ctx, uint64_t size)
 {
 	struct kvp_reserve_change change = KVP_INIT(struct kvp_reserve_change);
@@ -96,5 +101,5 @@ void fill_reserve(struct kvp_ctx *ctx, uint64_t size)
 	change.mask = KVP_RESERVE_SET_TARGET;
 	change.target = size;
 	RETURNS(0, kvp_reserve_set(ctx, &change, &error));
-	UNTIL(ready(ctx) >= size);
+	await_reserve(ctx, size);
 }

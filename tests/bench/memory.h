@@ -21,6 +21,8 @@ struct kvp_pool *new_pool(struct kvp_ctx *ctx, uint64_t size);
 void end_pool(struct kvp_ctx *ctx, struct kvp_pool *pool);
 /* No pool is on its way back any more. */
 void await_pools(struct kvp_ctx *ctx);
+/* Wait until the reserve holds so much that is cleared. */
+void await_reserve(struct kvp_ctx *ctx, uint64_t size);
 /* Let the reserve hold so much, and wait until it does. */
 void fill_reserve(struct kvp_ctx *ctx, uint64_t size);
 
