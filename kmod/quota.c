@@ -58,16 +58,7 @@ static u64 limit_of(const struct quota *quota)
 	return quota->own ? quota->bytes : READ_ONCE(reserve_quota);
 }
 
-/**
- * kvpool_quota_take - take of the caller's share of the reserve
- * @charge: of a pool; remembers what was taken
- * @blocks: how many it would like
- *
- * The quota does not bind CAP_SYS_RESOURCE.
- *
- * Return: how many it may have, perhaps none.
- */
-u32 kvpool_quota_take(struct kvpool_charge *charge, u32 blocks)
+static u32 take(struct kvpool_charge *charge, u32 blocks)
 {
 	kuid_t uid = current_uid();
 	struct quota *quota;
@@ -90,6 +81,28 @@ u32 kvpool_quota_take(struct kvpool_charge *charge, u32 blocks)
 	quota_drop(uid, quota);
 	mutex_unlock(&quota_lock);
 	return blocks;
+}
+
+/**
+ * kvpool_quota_take - take of the caller's share of the reserve
+ * @charge: of a pool; remembers what was taken
+ * @blocks: how many it would like
+ *
+ * The quota does not bind CAP_SYS_RESOURCE. May wait for the reaper where the
+ * reserve is all that may be used.
+ *
+ * Return: how many it may have, perhaps none.
+ */
+u32 kvpool_quota_take(struct kvpool_charge *charge, u32 blocks)
+{
+	u32 granted = take(charge, blocks);
+
+	if (granted == blocks || !kvpool_reserve_only())
+		return granted;
+	/* What pools that just ended have of it is on its way back: let it arrive. */
+	kvpool_quota_give(charge, granted);
+	kvpool_reaper_settle();
+	return take(charge, blocks);
 }
 
 /**

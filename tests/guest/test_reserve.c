@@ -296,6 +296,19 @@ static void alice(int line)
 	await(line);
 }
 
+/* Another process of hers, which is ready when the first is killed. */
+static void alice_again(int line)
+{
+	struct kvp_ctx *ctx;
+
+	become_member(ALICE);
+	ctx = open_ctx();
+	tell(line);
+	await(line);
+	/* The dead one's share too, though its blocks are still on their way back. */
+	end(ctx, create(ctx, 6 * BLOCK));
+}
+
 static void bob(int line)
 {
 	struct kvp_ctx *ctx;
@@ -315,8 +328,8 @@ static void quotas(void)
 {
 	struct kvp_reserve_change change = KVP_INIT(struct kvp_reserve_change);
 	struct kvp_ctx *ctx = open_ctx();
-	int line, other;
-	pid_t pid, second;
+	int line, other, next;
+	pid_t pid, second, third;
 
 	set_policy(ctx, KVP_RESERVE_ONLY);
 	fill_reserve(ctx, 16 * BLOCK);
@@ -338,7 +351,11 @@ static void quotas(void)
 	tell(line);
 	await(line);
 	EQUAL(used(ctx, ALICE), 5 * BLOCK);
+	third = partner(alice_again, &next);
+	await(next);
 	kill_now(pid);
+	tell(next);
+	EQUAL(wait_child(third), 0);
 	UNTIL(!used(ctx, ALICE));
 	UNTIL(ready() == 16 * BLOCK && !clearing());
 	set_quota(ctx, ALICE, UINT64_MAX);
