@@ -316,6 +316,8 @@ uint64_t kvp_pool_length(const struct kvp_pool *pool);
  * Map the whole pool, shared, at an address of the kernel's choice that
  * allows 2 MiB entries. Mapped once a handle: a second call gives the same
  * address, and may add write access. The mapping belongs to the handle and ends with it.
+ * A block takes a fault when it is first touched; madvise(MADV_POPULATE_READ) takes them
+ * all at once, and leaves none to a write either.
  *
  * -EACCES write asked for, and the descriptor is read only
  * -ENODEV the pool was destroyed
