@@ -43,6 +43,8 @@ static int kvpool_init_fs_context(struct fs_context *fc)
 	if (!ctx)
 		return -ENOMEM;
 	ctx->dops = &kvpool_dentry_ops;
+	/* Newer kernels do so themselves. */
+	fc->s_iflags |= SB_I_NOEXEC;
 	return 0;
 }
 

@@ -103,27 +103,13 @@ static void offsets(void)
 	}
 }
 
-/*
- * What forbids to run code of a node's memory: the module, or before it is asked, the
- * file system of all device nodes, as on 7.3.
- */
-static int refusal_to_run(void)
-{
-	int zero = open("/dev/zero", O_RDONLY);
-
-	CHECK(zero >= 0);
-	if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, zero, 0) != MAP_FAILED)
-		return EACCES;
-	return errno;
-}
-
 static void refused(void)
 {
 	struct kvp_ctx *ctx = open_ctx();
 	struct kvp_pool *pool = make_pool(ctx, "kv", BLOCK + 1);
 	struct kvp_pool *reading;
 	int fd = kvp_pool_fd(pool);
-	char *addr;
+	char path[100], *addr;
 
 	EQUAL(query(pool).length, BLOCK + 1);
 	EQUAL(query(pool).mapped_length, 2 * BLOCK);
@@ -134,7 +120,14 @@ static void refused(void)
 } while (0)
 	REFUSED(EINVAL, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE, 0);
 	REFUSED(EINVAL, BLOCK, PROT_READ, MAP_PRIVATE, 0);
-	REFUSED(refusal_to_run(), BLOCK, PROT_READ | PROT_EXEC, MAP_SHARED, 0);
+	/* The pools' file system says so; opened by its node, the module. */
+	REFUSED(EPERM, BLOCK, PROT_READ | PROT_EXEC, MAP_SHARED, 0);
+	snprintf(path, sizeof(path), "/dev/kvpool/%s", query(pool).name);
+	fd = open(path, O_RDWR);
+	CHECK(fd >= 0);
+	REFUSED(EACCES, BLOCK, PROT_READ | PROT_EXEC, MAP_SHARED, 0);
+	CHECK(!close(fd));
+	fd = kvp_pool_fd(pool);
 	REFUSED(EINVAL, 2 * BLOCK + 4096, PROT_READ, MAP_SHARED, 0);
 	REFUSED(EINVAL, 4096, PROT_READ, MAP_SHARED, 2 * BLOCK);
 	REFUSED(EINVAL, BLOCK, PROT_READ, MAP_SHARED, BLOCK + 4096);
