@@ -161,3 +161,7 @@ int kvpool_nl_pin_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	dump->block = first;
 	return skb->len;
 }
+
+#ifdef KVPOOL_KUNIT
+#include "dump_test.c"
+#endif
