@@ -83,6 +83,8 @@ pid_t child(void (*run)(void *arg), void *arg);
 long smaps_kib(const void *addr, const char *key);
 /* A value in KiB of /proc/meminfo or /proc/self/status. */
 long proc_kib(const char *file, const char *key);
+/* Free memory, in KiB, as run-all compares it: with what the kernel's caches give back. */
+long free_memory(void);
 /* Bytes that depend on the address of the byte, so that a misplaced page shows. */
 void fill(void *addr, size_t length, uint64_t seed);
 bool filled(const void *addr, size_t length, uint64_t seed);
@@ -115,8 +117,9 @@ bool can_read(const void *addr);
 struct ibv_mr *pin(void *addr, size_t length);
 void unpin(struct ibv_mr *mr);
 /*
- * Let a process have so many microseconds of a processor a second, so that what it
- * does lasts on any machine. 0: as many as it likes again. One process at a time.
+ * Let a process have about so many microseconds of a processor a second, 14,000 at
+ * least, so that what it does lasts on any machine. 0: as many as it likes again. One
+ * process at a time.
  */
 void throttle(pid_t pid, unsigned int microseconds);
 /* The kernel finds faults, and is several times slower for it. */

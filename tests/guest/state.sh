@@ -1,34 +1,47 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
-# What must be the same after a test as before it; sourced by run-all.
+# What must be the same after a test as before it; sourced by run-all. Forking and
+# running programs takes seconds on the debug kernel, so bash does itself what it can.
 
 # Memory is compared with this tolerance: the kernel's own caches breathe.
 memory_tolerance_kib=8192
 
+# Prints into the file.
 state_counts() {
-	local pools='' pinned=0 dir file
+	local pools='' pinned=0 orphans='' mounts=0 dir value line parent comm file
 	for dir in /sys/class/kvpool/*/; do
-		[ "$(basename "$dir")" = control ] && continue
-		[ -e "$dir/id" ] || continue
-		pools+=" $(basename "$dir")"
-		pinned=$((pinned + $(cat "$dir/pinned_blocks")))
+		[ -e "${dir}id" ] || continue
+		read -r value <"${dir}pinned_blocks" || continue
+		pools+=" ${dir#/sys/class/kvpool/}"
+		pinned=$((pinned + value))
 	done
-	echo "module $(lsmod | awk '$1 == "kvpool" { print $3 }')"
-	echo "pools$pools"
-	echo "pinned $pinned"
-	[ -e /usr/bin/kvpoolctl ] && lsmod | grep -q '^kvpool ' &&
-		kvpoolctl --json stats | tr -d ' \n' |
-		grep -oE '"(pools|orphans|dying|bytes|sessions)":[0-9]+' || true
-	for kind in pd cq qp mr cm_id; do
-		echo "$kind $(rdma resource show "$kind" | grep -c 'comm [^[]')"
+	# What a test leaves running belongs to process 1 then. Zombies are not running,
+	# they only wait to be collected.
+	for file in /proc/[0-9]*/stat; do
+		read -r line 2>/dev/null <"$file" || continue
+		comm=${line#*(} comm=${comm%)*}
+		read -r value parent _ <<<"${line##*) }"
+		[ "$parent" != 1 ] || [ "$value" = Z ] || orphans+=" $comm"
 	done
-	# What a test leaves running belongs to process 1 then. Zombies are not
-	# running, they only wait to be collected.
-	echo "left running $(ps -o stat=,comm= --ppid 1 | awk '$1 !~ /^Z/ { print $2 }' | sort | paste -sd' ')"
-	echo "mounts $(grep -c kvpool /proc/mounts)"
-	for file in /run/kvpool/*.journal /run/user/*/kvpool/*.journal; do
-		[ ! -e "$file" ] || echo "journal $file"
-	done
+	while read -r line; do
+		[[ $line != *kvpool* ]] || mounts=$((mounts + 1))
+	done </proc/mounts
+	value=none
+	[ ! -e /sys/module/kvpool/refcnt ] || read -r value </sys/module/kvpool/refcnt
+	{
+		echo "module $value"
+		echo "pools$pools"
+		echo "pinned $pinned"
+		echo "left running$orphans"
+		echo "mounts $mounts"
+		for file in /run/kvpool/*.journal /run/user/*/kvpool/*.journal; do
+			[ ! -e "$file" ] || echo "journal $file"
+		done
+		[ "$value" = none ] || kvpoolctl --json stats |
+			grep -E '"(pools|orphans|dying|bytes|sessions)":'
+		# Those of the kernel itself are among them, as many at any time.
+		rdma resource
+	} >"$1"
 }
 
 # Free memory in KiB, with what freed pages keep in the lists of processors
@@ -68,23 +81,31 @@ state_leaks() {
 	{ echo scan >$kmemleak && echo scan >$kmemleak && cat $kmemleak && echo clear >$kmemleak; } 2>&1
 }
 
-# state_save; state_check prints what differs, and nothing when nothing does.
+# Take the state as it is now for what it shall be.
 state_save() {
-	state_counts >/tmp/state.before
+	state_counts /tmp/state.before
 	memory_before=$(state_memory)
-	log_before=$(state_log | wc -l)
+	mapfile -t log_before < <(state_log)
 }
 
+# Writes what differs into the file, and nothing when nothing does. What it is now
+# is what it shall be after the next test.
 state_check() {
-	local memory new
-	state_counts >/tmp/state.after
-	diff /tmp/state.before /tmp/state.after | grep '^[<>]' | tr '\n' ' '
+	local memory log
+	state_counts /tmp/state.after
 	memory=$(state_memory)
-	[ $((memory_before - memory)) -le $memory_tolerance_kib ] ||
-		echo "memory: $((memory_before - memory)) KiB are missing "
-	new=$(($(state_log | wc -l) - log_before))
-	[ "$new" = 0 ] || {
-		echo "kernel log: "
-		state_log | tail -n "$new"
-	}
+	mapfile -t log < <(state_log)
+	{
+		cmp -s /tmp/state.before /tmp/state.after ||
+			diff /tmp/state.before /tmp/state.after | grep '^[<>]' | tr '\n' ' '
+		[ $((memory_before - memory)) -le $memory_tolerance_kib ] ||
+			echo "memory: $((memory_before - memory)) KiB are missing "
+		[ ${#log[@]} = ${#log_before[@]} ] || {
+			echo "kernel log: "
+			printf '%s\n' "${log[@]:${#log_before[@]}}"
+		}
+	} >"$1"
+	mv /tmp/state.after /tmp/state.before
+	memory_before=$memory
+	log_before=("${log[@]}")
 }

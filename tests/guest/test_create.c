@@ -398,7 +398,7 @@ static void long_creation(int line)
 
 static void killed_while_creating(void)
 {
-	long before = shell_number(". ./state.sh; state_memory");
+	long before = free_memory();
 	struct kvp_ctx *ctx = open_ctx();
 	struct kvp_stats old = stats(ctx);
 	long free_kib;
@@ -423,7 +423,7 @@ static void killed_while_creating(void)
 		EQUAL(stats(ctx).bytes, 0);
 		UNTIL(stats(ctx).sessions == old.sessions);
 	}
-	if (before - shell_number(". ./state.sh; state_memory") > 8192)
+	if (before - free_memory() > 8192)
 		FAIL("memory is missing");
 }
 

@@ -710,11 +710,6 @@ static void pinned_block_is_not_reused(void)
 	CHECK(heads(frames) < LENGTH / BLOCK);
 }
 
-static long free_kib(void)
-{
-	return shell_number(". ./state.sh; state_memory");
-}
-
 static void hundred_crashes(void)
 {
 	uint64_t created;
@@ -730,7 +725,7 @@ static void hundred_crashes(void)
 			ctx = open_ctx();
 			UNTIL(!stats(ctx).bytes);
 			kvp_close(ctx);
-			before = free_kib();
+			before = free_memory();
 		}
 		owner_state = round & 3;
 		pid = partner(owner, &line);
@@ -746,8 +741,8 @@ static void hundred_crashes(void)
 	CHECK(created >= 104);
 	UNTIL(stats(ctx).destroyed == created);
 	/* One 2 MiB block of each crash would be 200 MiB. */
-	if (before - free_kib() > 8192)
-		FAIL("%ld KiB are missing", before - free_kib());
+	if (before - free_memory() > 8192)
+		FAIL("%ld KiB are missing", before - free_memory());
 }
 
 static int unload(void)

@@ -287,7 +287,7 @@ static void killed_together(void)
 	struct kvp_ctx *ctx = open_ctx();
 	struct kvp_stats old = stats(ctx);
 	pid_t pids[4];
-	long before = shell_number(". ./state.sh; state_memory");
+	long before = free_memory();
 	long free_kib = proc_kib("/proc/meminfo", "MemFree:");
 	double start;
 
@@ -309,7 +309,7 @@ static void killed_together(void)
 	EQUAL(stats(ctx).created, old.created);
 	EQUAL(stats(ctx).failed, old.failed + 4);
 	UNTIL(stats(ctx).sessions == old.sessions);
-	CHECK(before - shell_number(". ./state.sh; state_memory") < 8 << 10);
+	CHECK(before - free_memory() < 8 << 10);
 }
 
 int main(void)

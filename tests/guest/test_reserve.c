@@ -236,11 +236,11 @@ static void replaced_later(void)
 static void shrinks(void)
 {
 	struct kvp_ctx *ctx = open_ctx();
-	long before = shell_number(". ./state.sh; state_memory");
+	long before = free_memory();
 	struct kvp_pool *pool;
 
 	fill_reserve(ctx, 256 * BLOCK);
-	CHECK(before - shell_number(". ./state.sh; state_memory") > 500 << 10);
+	CHECK(before - free_memory() > 500 << 10);
 	pool = create(ctx, 128 * BLOCK);
 	set_target(ctx, 16 * BLOCK);
 	CHECK(ready() <= 16 * BLOCK);
@@ -248,7 +248,7 @@ static void shrinks(void)
 	UNTIL(ready() == 16 * BLOCK && !clearing());
 	set_target(ctx, 0);
 	EQUAL(ready(), 0);
-	CHECK(before - shell_number(". ./state.sh; state_memory") < 8 << 10);
+	CHECK(before - free_memory() < 8 << 10);
 }
 
 /* Of the group that may create pools, with no limit but the quota. */
@@ -451,7 +451,7 @@ static void refusals(void)
 /* By parameters of the module; and a module that goes takes it along. */
 static void set_at_load(void)
 {
-	long before = shell_number(". ./state.sh; state_memory");
+	long before = free_memory();
 	struct kvp_reserve *reserve;
 	struct kvp_ctx *ctx;
 
@@ -472,7 +472,7 @@ static void set_at_load(void)
 	refused(ctx, -ENOMEM, 65 * BLOCK);
 	kvp_close(ctx);
 	EQUAL(shell("rmmod kvpool && modprobe kvpool && chgrp kvpool /dev/kvpool/control"), 0);
-	CHECK(before - shell_number(". ./state.sh; state_memory") < 8 << 10);
+	CHECK(before - free_memory() < 8 << 10);
 }
 
 static void reset(void)
