@@ -2,10 +2,10 @@
 # What people type. Kbuild is what the kernel's build reads.
 #
 #   make            module, library, tool; KVPOOL_KUNIT=1: module with its KUnit suites
-#   make test       unit tests, then guest tests     (as root)
+#   make test       every test, on the host and in guests (as root);
+#                   KERNELS='6.12 ...': on these kernel lines; 6.1 and debug otherwise
 #   make demo       the whole story in a guest       (as root)
-#   make test-matrix  static checks and guest tests on every kernel line (as root)
-#   make test-debug   guest tests on a kernel that finds faults (as root)
+#   make test-matrix  make test on every kernel line (as root)
 #   make test-dkms  the module by way of dkms, in a guest of each release (as root)
 #   make check      static checks
 #   make fuzz       fuzz what takes data from outside, FUZZ_TIME seconds a target
@@ -45,7 +45,7 @@ SO := $(BUILD)/libkvpool.so.0
 LIB := $(SO) $(BUILD)/libkvpool.so $(BUILD)/libkvpool.a $(BUILD)/libkvpool.pc
 TOOL := $(BUILD)/kvpoolctl
 
-.PHONY: all module lib tools unit-tests guest-tests guest-module examples test test-matrix test-debug test-dkms \
+.PHONY: all module lib tools unit-tests guest-tests guest-module examples test test-matrix test-dkms \
 	demo check fuzz fuzz-tests bench clean install install-guest install-module dkms-install dkms-remove
 .DELETE_ON_ERROR:
 
@@ -164,13 +164,10 @@ unit-tests: $(UNIT_BIN) $(UNIT_LOADED)
 include tests/fuzz/fuzz.mk
 
 test:
-	tests/run
+	tests/run $(KERNELS)
 
 test-matrix:
-	tests/run matrix
-
-test-debug:
-	tests/run debug
+	tests/run 6.1 debug 6.12 7.3
 
 test-dkms:
 	tests/dkms
