@@ -14,7 +14,6 @@
 
 #define CONTROL	"/dev/kvpool/control"
 #define PARAMETERS "/sys/module/kvpool/parameters/"
-#define REQUESTS 3000
 #define PICK(state, list) ((list)[roll(state) % (sizeof(list) / sizeof(*(list)))])
 
 /* What one process has to send requests with. */
@@ -27,6 +26,9 @@ struct sender {
 	uint64_t generation;
 	int good[2];		/* requests that succeeded: netlink, ioctl */
 };
+
+/* Of each process. */
+static int requests;
 
 struct user {
 	uid_t uid;
@@ -256,7 +258,7 @@ static void send_all(void *arg)
 	become(user->uid, user->gid);
 	memset(sender.files, -1, sizeof(sender.files));
 	sender.raw = raw_open();
-	for (int n = 0; n < REQUESTS; n++) {
+	for (int n = 0; n < requests; n++) {
 		switch (n % 50 ? roll(&sender.state) % 8 : 8) {
 		case 0: case 1: case 2:
 			send_ioctl(&sender);
@@ -272,9 +274,9 @@ static void send_all(void *arg)
 		}
 	}
 	/* Whoever may do nothing may at least ask. */
-	CHECK(sender.good[0] > REQUESTS / 50);
+	CHECK(sender.good[0] > requests / 50);
 	if (sender.control >= 0)
-		CHECK(sender.good[1] > REQUESTS / 50);
+		CHECK(sender.good[1] > requests / 50);
 }
 
 static void send_as(const struct user *users, size_t count)
@@ -403,6 +405,7 @@ int main(void)
 {
 	long max_bytes = shell_number("cat " PARAMETERS "max_bytes");
 
+	requests = debug_kernel() ? 3000 : 10000;
 	seed = (uint64_t)time(NULL);
 	printf("# seed %llu\n", (unsigned long long)seed);
 	/* What they ask for is of any size. */

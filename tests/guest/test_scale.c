@@ -168,9 +168,28 @@ static void dying_is_counted(void)
 	kvp_close(owner);
 }
 
+/* Releasing begins a moment later, and those that end meanwhile don't put it off. */
+static void ending_in_a_row(void)
+{
+	struct kvp_ctx *ctx = open_ctx(), *owners[200];
+	uint64_t destroyed = stats(ctx).destroyed;
+
+	for (int i = 0; i < 200; i++) {
+		owners[i] = open_ctx();
+		kvp_pool_close(create(owners[i], BLOCK));
+	}
+	EQUAL(stats(ctx).destroyed, destroyed);
+	for (int i = 0; i < 200; i++)
+		kvp_close(owners[i]);
+	CHECK(stats(ctx).destroyed > destroyed);
+	UNTIL(stats(ctx).destroyed == destroyed + 200);
+	EQUAL(stats(ctx).bytes, 0);
+}
+
 int main(void)
 {
 	RUN(small_metadata);
+	RUN(ending_in_a_row);
 	RUN(dying_is_counted);
 	RUN(memory_on_its_way_back);
 	RUN(thousand_pools);
