@@ -2,6 +2,7 @@
 /* Requests that no honest program makes, and many honest ones at once. */
 #include "race.h"
 #include "raw.h"
+#include "ref.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -13,16 +14,6 @@
 #define CONTROL "/dev/kvpool/control"
 #define FAILS(want, call) \
 	do { errno = 0; if ((call) != -1) FAIL("%s succeeds", #call); EQUAL(errno, want); } while (0)
-
-struct ref {
-	uint32_t id;
-	uint64_t generation;
-};
-
-static struct ref ref_of(const struct kvp_pool *pool)
-{
-	return (struct ref){ kvp_pool_id(pool), kvp_pool_generation(pool) };
-}
 
 static int open_fds(void)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Who may do what: control node, pools' nodes, lists, containers, events. */
 #include "raw.h"
+#include "ref.h"
 
 #include <sched.h>
 #include <sys/prctl.h>
@@ -12,11 +13,6 @@
 #define CONTROL "/dev/kvpool/control"
 #define ALICE 1000
 #define BOB 1001
-
-struct ref {
-	uint32_t id;
-	uint64_t generation;
-};
 
 static gid_t kvpool_gid(void)
 {
@@ -44,11 +40,6 @@ static struct kvp_pool *make_for(struct kvp_ctx *ctx, const char *name, uid_t ui
 	options.has_uid = options.has_gid = options.has_mode = 1;
 	RETURNS(0, kvp_pool_create(ctx, &options, &pool, &error));
 	return pool;
-}
-
-static struct ref ref_of(const struct kvp_pool *pool)
-{
-	return (struct ref){ kvp_pool_id(pool), kvp_pool_generation(pool) };
 }
 
 /* errno of an open, or 0. */
