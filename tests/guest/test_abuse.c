@@ -409,37 +409,6 @@ static void netlink_headers(void)
 	CHECK(raw_ask(raw) < 0);
 }
 
-/* Whatever comes: an answer, and the module goes on. */
-static void netlink_noise(void)
-{
-	struct raw *raw = raw_open();
-	uint64_t state = seed;
-	int good = 0;
-
-	control = open(CONTROL, O_RDWR);
-	for (int n = 0; n < 5000; n++) {
-		uint8_t command = (uint8_t)(roll(&state) % 9);
-		struct nlmsghdr *message = raw_start(raw, command, 0);
-		int err;
-
-		if (roll(&state) % 4)
-			mnl_attr_put_u32(message, KVPOOL_A_POOL_SESSION_FD, (uint32_t)control);
-		for (uint32_t left = roll(&state) % 6; left; left--) {
-			uint16_t type = (uint16_t)(roll(&state) % (KVPOOL_A_POOL_FORCE + 2));
-			uint64_t bytes[16];
-			size_t size = roll(&state) % 3 ? roll(&state) % 3 * 4 : roll(&state) % 120;
-
-			for (size_t i = 0; i < 16; i++)
-				bytes[i] = roll(&state) % 2 ? roll(&state) % 5 : roll(&state);
-			mnl_attr_put(message, type, size, bytes);
-		}
-		err = raw_ask(raw);
-		CHECK(err <= 0 && err > -200);
-		good += !err;
-	}
-	CHECK(good > 0);
-}
-
 /* Nobody reads: what can't be told must not stay. */
 static void unread_answers(void)
 {
@@ -605,18 +574,12 @@ static void thousand_pools(void)
 
 int main(void)
 {
-	long max_bytes = shell_number("cat /sys/module/kvpool/parameters/max_bytes");
-
 	seed = (uint64_t)time(NULL);
 	printf("# seed %llu\n", (unsigned long long)seed);
 	RUN(ioctl_arguments);
 	RUN(resolve_arguments);
 	RUN(netlink_attributes);
 	RUN(netlink_headers);
-	/* What it asks for is of any size. */
-	shell("echo 67108864 >/sys/module/kvpool/parameters/max_bytes");
-	RUN(netlink_noise);
-	shell("echo %ld >/sys/module/kvpool/parameters/max_bytes", max_bytes);
 	RUN(unread_answers);
 	RUN(thousand_pools);
 	return cases_end();

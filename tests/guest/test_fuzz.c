@@ -97,9 +97,10 @@ static void put(struct sender *sender, struct nlmsghdr *message, const struct at
 	uint64_t u64 = PICK(state, sizes);
 	uint32_t u32 = PICK(state, small);
 
-	/* One in thirty has another size than its type. */
+	/* One in thirty has another size than its type, or is of no type. */
 	if (!(roll(state) % 30)) {
-		mnl_attr_put(message, attribute->type, roll(state) % 16, sizes);
+		mnl_attr_put(message, roll(state) % 2 ? attribute->type :
+			     (uint16_t)(roll(state) % (KVPOOL_A_POOL_MAX + 2)), roll(state) % 16, sizes);
 		return;
 	}
 	if (!reserve && attribute->type == KVPOOL_A_POOL_ID && roll(state) % 8)
@@ -142,7 +143,8 @@ static void send_netlink(struct sender *sender)
 	static const uint8_t commands[] = {
 		KVPOOL_CMD_POOL_CREATE, KVPOOL_CMD_POOL_CREATE, KVPOOL_CMD_POOL_DESTROY, KVPOOL_CMD_POOL_GET,
 		KVPOOL_CMD_POOL_SET, KVPOOL_CMD_POOL_SET, KVPOOL_CMD_POOL_CLAIM, KVPOOL_CMD_PIN_GET,
-		KVPOOL_CMD_STATS_GET, KVPOOL_CMD_RESERVE_SET, KVPOOL_CMD_RESERVE_GET, KVPOOL_CMD_MAX,
+		KVPOOL_CMD_STATS_GET, KVPOOL_CMD_RESERVE_SET, KVPOOL_CMD_RESERVE_GET,
+		KVPOOL_CMD_POOL_CREATE_NTF, KVPOOL_CMD_MAX + 1,
 	};
 	uint64_t *state = &sender->state;
 	uint8_t command = PICK(state, commands);
