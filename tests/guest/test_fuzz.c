@@ -252,12 +252,14 @@ static void new_session(struct sender *sender)
 
 /* ---------------------------------------------------------------- processes */
 
-static void send_all(void *arg)
+static const struct user *user;	/* of the process that is started */
+
+static void send_all(int line)
 {
-	const struct user *user = arg;
 	struct sender sender = { .state = user->seed, .control = -1 };
 
 	become(user->uid, user->gid);
+	await(line);
 	memset(sender.files, -1, sizeof(sender.files));
 	sender.raw = raw_open();
 	for (int n = 0; n < requests; n++) {
@@ -281,14 +283,26 @@ static void send_all(void *arg)
 		CHECK(sender.good[1] > requests / 50);
 }
 
-static void send_as(const struct user *users, size_t count)
-{
-	pid_t pids[8];
+struct process {
+	pid_t pid;
+	int line;
+};
 
+/* Before this process opens anything: a session whose descriptor they have is theirs. */
+static void start(const struct user *users, struct process *processes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		user = &users[i];
+		processes[i].pid = partner(send_all, &processes[i].line);
+	}
+}
+
+static void run(struct process *processes, size_t count)
+{
 	for (size_t i = 0; i < count; i++)
-		pids[i] = child(send_all, (void *)&users[i]);
+		tell(processes[i].line);
 	for (size_t i = 0; i < count; i++)
-		EQUAL(wait_child(pids[i]), 0);
+		EQUAL(wait_child(processes[i].pid), 0);
 }
 
 static void destroy(struct raw *raw, void *arg)
@@ -336,12 +350,15 @@ static void users(void)
 	const struct user users[] = {
 		{ 1000, kvpool_gid(), seed }, { 1001, kvpool_gid(), seed + 1 }, { 65534, 65534, seed + 2 },
 	};
-	struct kvp_ctx *ctx = open_ctx();
+	struct process processes[3];
+	struct kvp_ctx *ctx;
 	struct kvp_pool_options options = KVP_INIT(struct kvp_pool_options);
 	struct kvp_pool_info before[2], after[2];
 	struct kvp_pool *pools[2];
 	char *addr[2];
 
+	start(users, processes, 3);
+	ctx = open_ctx();
 	options.domain = "kv";
 	options.length = 2 * BLOCK;
 	options.has_mode = 1;
@@ -354,7 +371,7 @@ static void users(void)
 		before[i] = query(pools[i]);
 	}
 
-	send_as(users, sizeof(users) / sizeof(*users));
+	run(processes, 3);
 
 	for (int i = 0; i < 2; i++) {
 		after[i] = query(pools[i]);
@@ -371,8 +388,10 @@ static void root_too(void)
 	const struct user users[] = {
 		{ 0, 0, seed + 3 }, { 1000, kvpool_gid(), seed + 4 }, { 65534, 65534, seed + 5 },
 	};
+	struct process processes[3];
 
-	send_as(users, sizeof(users) / sizeof(*users));
+	start(users, processes, 3);
+	run(processes, 3);
 	destroy_rest(open_ctx());
 }
 
