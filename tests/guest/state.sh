@@ -73,12 +73,16 @@ state_log() {
 
 # Leaks that kmemleak finds. Looking takes it many seconds, so it is done once, after
 # the last test; a report names the process. The second look is for what it saw for
-# the first time, and it passes over what is younger than 5 seconds.
+# the first time, and it passes over what is younger than 5 seconds. The core of 6.1
+# leaks the name of a class that it could not register.
 state_leaks() {
 	local kmemleak=/sys/kernel/debug/kmemleak
 	sleep 5
 	# It may have turned itself off: then this says so.
-	{ echo scan >$kmemleak && echo scan >$kmemleak && cat $kmemleak && echo clear >$kmemleak; } 2>&1
+	{ echo scan >$kmemleak && echo scan >$kmemleak &&
+		awk '/^unreferenced/ { if (leak !~ /__class_register/) printf "%s", leak; leak = "" }
+			{ leak = leak $0 "\n" } END { if (leak !~ /__class_register/) printf "%s", leak }' \
+			$kmemleak && echo clear >$kmemleak; } 2>&1
 }
 
 # Take the state as it is now for what it shall be.
