@@ -66,15 +66,6 @@ static struct kvpool_pool *published(struct kunit *test)
 	return pool;
 }
 
-static void forget(struct kvpool_pool *pool)
-{
-	mutex_lock(&kvpool_registry_lock);
-	kvpool_registry_drop_name(pool);
-	mutex_unlock(&kvpool_registry_lock);
-	kvpool_registry_remove(pool);
-	kvpool_pool_put(pool);
-}
-
 static void each_of_ten_thousand_once(struct kunit *test)
 {
 	struct kvpool_pool **pools = kvcalloc(MANY, sizeof(*pools), GFP_KERNEL);
@@ -99,7 +90,7 @@ static void each_of_ten_thousand_once(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, next_part(test, &reading));
 	seq = reading.cb.seq;
 	later = published(test);
-	forget(pools[MANY - 1]);
+	kvpool_test_forget(pools[MANY - 1]);
 	while (next_part(test, &reading))
 		;
 	KUNIT_EXPECT_EQ(test, reading.pools, MANY);
@@ -107,9 +98,9 @@ static void each_of_ten_thousand_once(struct kunit *test)
 	KUNIT_EXPECT_NE(test, reading.cb.seq, seq);
 	end(&reading);
 
-	forget(later);
+	kvpool_test_forget(later);
 	for (i = 0; i < MANY - 1; i++)
-		forget(pools[i]);
+		kvpool_test_forget(pools[i]);
 	kvfree(pools);
 }
 

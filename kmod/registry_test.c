@@ -10,8 +10,7 @@ static struct kvpool_pool *named(struct kunit *test, const char *name)
 	return pool;
 }
 
-/* Forget a reserved or published pool, and drop the test's reference. */
-static void forget(struct kvpool_pool *pool)
+void kvpool_test_forget(struct kvpool_pool *pool)
 {
 	mutex_lock(&kvpool_registry_lock);
 	kvpool_registry_drop_name(pool);
@@ -31,13 +30,13 @@ static void ids_are_not_reused_at_once(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, pool[i]->id, pool[0]->id + i);
 	}
 	gone = pool[1]->id;
-	forget(pool[1]);
+	kvpool_test_forget(pool[1]);
 	pool[3] = named(test, "");
 	KUNIT_ASSERT_EQ(test, kvpool_registry_reserve(pool[3], NULL), 0);
 	KUNIT_EXPECT_EQ(test, pool[3]->id, gone + 2);
-	forget(pool[0]);
-	forget(pool[2]);
-	forget(pool[3]);
+	kvpool_test_forget(pool[0]);
+	kvpool_test_forget(pool[2]);
+	kvpool_test_forget(pool[3]);
 }
 
 static void ids_wrap_past_those_in_use(struct kunit *test)
@@ -54,9 +53,9 @@ static void ids_wrap_past_those_in_use(struct kunit *test)
 	/* Id 0 is the control node's minor, 1 is in use. */
 	KUNIT_ASSERT_EQ(test, kvpool_registry_reserve(next, NULL), 0);
 	KUNIT_EXPECT_EQ(test, next->id, 2);
-	forget(first);
-	forget(last);
-	forget(next);
+	kvpool_test_forget(first);
+	kvpool_test_forget(last);
+	kvpool_test_forget(next);
 }
 
 static void no_id_is_left(struct kunit *test)
@@ -80,7 +79,7 @@ static void no_id_is_left(struct kunit *test)
 	xa_destroy(&pools);
 	/* The name was not kept. */
 	KUNIT_EXPECT_EQ(test, kvpool_registry_reserve(pool, NULL), 0);
-	forget(pool);
+	kvpool_test_forget(pool);
 }
 
 static void generations_only_grow(struct kunit *test)
@@ -93,18 +92,18 @@ static void generations_only_grow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kvpool_registry_reserve(other, NULL), -EEXIST);
 	KUNIT_EXPECT_EQ(test, other->generation, pool->generation + 1);
 	before = pool->generation;
-	forget(pool);
+	kvpool_test_forget(pool);
 	KUNIT_ASSERT_EQ(test, kvpool_registry_reserve(other, NULL), 0);
 	KUNIT_EXPECT_EQ(test, other->generation, before + 2);
 	before = other->generation;
-	forget(other);
+	kvpool_test_forget(other);
 
 	/* What loading the module again does. */
 	kvpool_registry_init();
 	pool = named(test, "");
 	KUNIT_ASSERT_EQ(test, kvpool_registry_reserve(pool, NULL), 0);
 	KUNIT_EXPECT_GT(test, pool->generation, before);
-	forget(pool);
+	kvpool_test_forget(pool);
 }
 
 static void names_are_unique_until_dropped(struct kunit *test)
@@ -127,11 +126,11 @@ static void names_are_unique_until_dropped(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kvpool_registry_reserve(other, NULL), 0);
 
 	/* The first one's end leaves the name to the second. */
-	forget(pool);
+	kvpool_test_forget(pool);
 	mutex_lock(&kvpool_registry_lock);
 	KUNIT_EXPECT_PTR_EQ(test, find_name("kv"), other);
 	mutex_unlock(&kvpool_registry_lock);
-	forget(other);
+	kvpool_test_forget(other);
 }
 
 static void names_are_compared_whole(struct kunit *test)
@@ -150,8 +149,8 @@ static void names_are_compared_whole(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, find_name(longest), other);
 	KUNIT_EXPECT_NULL(test, find_name("x"));
 	mutex_unlock(&kvpool_registry_lock);
-	forget(pool);
-	forget(other);
+	kvpool_test_forget(pool);
+	kvpool_test_forget(other);
 }
 
 static void a_name_is_made_up(struct kunit *test)
@@ -164,7 +163,7 @@ static void a_name_is_made_up(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kvpool_registry_reserve(pool, NULL), 0);
 	snprintf(text, sizeof(text), "pool-%llu", S64_MAX);
 	KUNIT_EXPECT_STREQ(test, pool->tags.name, text);
-	forget(pool);
+	kvpool_test_forget(pool);
 	kvpool_registry_init();
 }
 
@@ -193,7 +192,7 @@ static void lookups_see_published_pools_only(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, kvpool_registry_find(U32_MAX));
 
 	kvpool_pool_get(pool);
-	forget(pool);
+	kvpool_test_forget(pool);
 	KUNIT_EXPECT_EQ(test, kvpool_registry_changes(), before + 2);
 	KUNIT_EXPECT_EQ(test, kref_read(&pool->ref), 1);
 	KUNIT_EXPECT_NULL(test, kvpool_registry_find(pool->id));
@@ -216,8 +215,8 @@ static void a_pool_without_references_is_not_found(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, id, next->id);
 	kvpool_pool_put(next);
 	refcount_set(&dead->ref.refcount, 2);
-	forget(dead);
-	forget(next);
+	kvpool_test_forget(dead);
+	kvpool_test_forget(next);
 }
 
 static void a_walk_goes_on_past_what_ends(struct kunit *test)
@@ -239,15 +238,15 @@ static void a_walk_goes_on_past_what_ends(struct kunit *test)
 		kvpool_pool_put(at);
 		/* What is here ends, and the one behind it. */
 		if (id == 1) {
-			forget(pool[0]);
-			forget(pool[1]);
+			kvpool_test_forget(pool[0]);
+			kvpool_test_forget(pool[1]);
 		}
 		id++;
 	}
 	KUNIT_EXPECT_EQ(test, seen, 145);
-	forget(pool[2]);
-	forget(pool[3]);
-	forget(pool[4]);
+	kvpool_test_forget(pool[2]);
+	kvpool_test_forget(pool[3]);
+	kvpool_test_forget(pool[4]);
 }
 
 static void registry_suite_exit(struct kunit_suite *suite)

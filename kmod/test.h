@@ -12,6 +12,9 @@
 struct kvpool_pool *kvpool_test_pool(struct kunit *test, u64 length);
 void kvpool_test_publish(struct kunit *test, struct kvpool_pool *pool);
 
+/* registry_test.c: forget a reserved or published pool, and drop the test's reference */
+void kvpool_test_forget(struct kvpool_pool *pool);
+
 /*
  * fault_test.c: the reaper, and the address space of the process that loads the
  * module, which kernel threads, where cases run, can use.
