@@ -357,7 +357,8 @@ int kvp_pool_pins(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
  * End a pool. Without `force`, -EBUSY while it is mapped (by this process too)
  * or pinned. With it, CPU mappings are revoked (access is SIGBUS) and each
  * block is freed when its last pin is gone. -EPERM: neither owner, nor the
- * pool's uid, nor CAP_FOWNER.
+ * pool's uid, nor CAP_FOWNER. -ENODEV: it has ended already, and is listed until
+ * its last block is free; -ENOENT after that.
  */
 int kvp_pool_destroy(struct kvp_ctx *ctx, uint32_t id, uint64_t generation, int force,
 		     struct kvp_error *error);

@@ -309,9 +309,9 @@ static void destroy(struct raw *raw, void *arg)
 {
 	struct kvp_ctx *ctx = arg;
 
-	/* One of a process that has just ended may be on its way. */
+	/* Those of processes that have just ended may have ended too, and be listed still. */
 	ALLOWED(kvp_pool_destroy(ctx, raw_u32(raw, KVPOOL_A_POOL_ID), raw_u64(raw, KVPOOL_A_POOL_GENERATION),
-				 true, NULL), ENOENT, ESTALE);
+				 true, NULL), ENOENT, ENODEV);
 }
 
 /* What persists of them, and that it can be taken away. */
