@@ -267,7 +267,7 @@ int kvpool_pool_destroy(struct kvpool_pool *pool, bool force, struct netlink_ext
 	mutex_lock(&pool->lock);
 	if (pool->life != KVPOOL_LIFE_LIVE) {
 		mutex_unlock(&pool->lock);
-		NL_SET_ERR_MSG_FMT(extack, "pool has ended; blocks that a device pins go when it unpins them");
+		NL_SET_ERR_MSG_FMT(extack, "pool has ended; pinned blocks go when unpinned");
 		return -ENODEV;
 	}
 	/*

@@ -9,7 +9,7 @@ export DEBIAN_FRONTEND=noninteractive
 
 # verdict NAME COMMAND...: a case; the command says what is wrong.
 verdict() {
-	local name="dkms on ${release%-amd64}: $1"
+	local name="dkms on ${release%-amd64}: $1" began=$SECONDS
 	shift
 	if "$@" >log 2>&1; then
 		echo "ok - $name"
@@ -17,6 +17,7 @@ verdict() {
 		echo "not ok - $name: $(tail -n 25 log)"
 		failed=1
 	fi
+	echo "# $((SECONDS - began)) s"
 }
 
 # is WANTED GOT WHAT
@@ -95,11 +96,11 @@ second_kernel() {
 
 # What it builds with, but for one option.
 refused() {
-	local option said other=${release%-amd64}-other
+	local option said other=${release%-amd64}-other config
+	cp -rL "/lib/modules/$release/build" other
+	config=$(cat other/.config)
 	for option in CONFIG_NET CONFIG_DEVTMPFS CONFIG_TRANSPARENT_HUGEPAGE; do
-		rm -rf other
-		cp -rL "/lib/modules/$release/build" other
-		sed -i "/^$option=/d" other/.config
+		sed "/^$option=/d" <<<"$config" >other/.config
 		if said=$(dkms build kvpool/0.1.1 -k "$other" --kernelsourcedir /root/other \
 			--config /root/other/.config 2>&1); then
 			echo "built without $option"
