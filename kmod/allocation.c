@@ -77,9 +77,9 @@ struct allocation {
 
 /*
  * Not movable, so that a long-term pin has nothing to migrate. An order this
- * high never starts the OOM killer.
+ * high never starts the OOM killer. GFP_USER keeps to the cpuset.
  */
-#define BLOCK_FLAGS	(GFP_KERNEL | __GFP_COMP | __GFP_ZERO | __GFP_NOWARN)
+#define BLOCK_FLAGS	(GFP_USER | __GFP_COMP | __GFP_ZERO | __GFP_NOWARN)
 
 static struct page *block_alloc(u32 node, bool strict, gfp_t flags)
 {
@@ -154,10 +154,12 @@ static void help(struct work_struct *work)
 
 /*
  * Where the creator's own allocations begin and which nodes they may take.
- * False: only the allocator can tell, so helpers can't keep to it.
+ * False: of which of them only the allocator can tell, so helpers can't keep to it.
  */
 static bool find_nodes(struct allocation *allocation, u32 node)
 {
+	bool known = true;
+
 	nodes_and(allocation->nodes, cpuset_current_mems_allowed, node_states[N_MEMORY]);
 	allocation->node = node == KVPOOL_NO_NODE ? numa_mem_id() : node;
 #ifdef CONFIG_NUMA
@@ -168,20 +170,26 @@ static bool find_nodes(struct allocation *allocation, u32 node)
 		switch (policy->mode) {
 		case MPOL_LOCAL:
 			break;
+		case MPOL_PREFERRED_MANY:
+			known = false;
+			fallthrough;
 		case MPOL_PREFERRED:
 			allocation->node = first_node(policy->nodes);
 			break;
-		case MPOL_BIND:
+		default:
+			/* All others interleave. */
+			known = policy->mode == MPOL_BIND;
 			nodes_and(allocation->nodes, allocation->nodes, policy->nodes);
 			if (!node_isset(allocation->node, allocation->nodes))
 				allocation->node = first_node(allocation->nodes);
-			break;
-		default:
-			return false;
 		}
 	}
 #endif
-	return allocation->node < nr_node_ids && node_isset(allocation->node, allocation->nodes);
+	if (allocation->node < nr_node_ids && node_isset(allocation->node, allocation->nodes))
+		return known;
+	/* By no rule that is known here: nor is the reserve of any use. */
+	nodes_clear(allocation->nodes);
+	return false;
 }
 
 /* Also wakes those that gave up: memory may have come free since. */
@@ -308,13 +316,15 @@ static int begin(struct allocation *allocation, bool known, bool strict,
 		 struct netlink_ext_ack *extack)
 {
 	struct kvpool_blocks *blocks = allocation->blocks;
+	/* Blocks that lie where the reserve has them are no interleaving. */
+	bool reserve = known || (kvpool_reserve_only() && !nodes_empty(allocation->nodes));
 	u64 rest;
 	int err;
 
-	if (known)
+	if (reserve)
 		take_reserve(allocation, strict);
 	err = check_reserve(blocks, NULL);
-	if (err == -ENOMEM && known) {
+	if (err == -ENOMEM && reserve) {
 		/* What came back from pools is on its way to the reserve: let it arrive. */
 		if (kvpool_reaper_settle() < 0 || kvpool_reserve_settle())
 			return -EINTR;
@@ -350,6 +360,11 @@ static void explain_failure(const struct allocation *allocation, u32 node, bool 
 {
 	u32 block = allocation->blocks->held, count = allocation->blocks->count;
 
+	if (strict && !node_isset(node, cpuset_current_mems_allowed)) {
+		NL_SET_ERR_MSG_FMT(extack, "node %u is not one of the cpuset's (cpuset.mems)",
+				   node);
+		return;
+	}
 	if (allocation->low) {
 		NL_SET_ERR_MSG_FMT(extack, "min_available reached at block %u of %u", block, count);
 		return;

@@ -147,9 +147,21 @@ static void confined(void *arg)
 	const int *node = arg;
 	long pages[2];
 
+	struct kvp_pool_options options = options_of(BLOCK);
+	struct kvp_ctx *ctx = open_ctx();
+	struct kvp_pool *pool;
+
 	EQUAL(shell("echo %d >" CPUSET "/cgroup.procs", getpid()), 0);
-	pages_on(open_ctx(), 128 * BLOCK, pages);
+	pages_on(ctx, 128 * BLOCK, pages);
 	EQUAL(pages[!*node], 0);
+	/* Nor when it is asked for. */
+	options.has_node = 1;
+	options.node = (uint32_t)!*node;
+	options.placement = KVP_PLACEMENT_STRICT;
+	RETURNS(-ENOMEM, kvp_pool_create(ctx, &options, &pool, &error));
+	SAYS("is not one of the cpuset's");
+	options.placement = KVP_PLACEMENT_PREFERRED;
+	end(ctx, create(ctx, &options));
 }
 
 static void cpuset(void)

@@ -3,7 +3,9 @@
 #include "guest.h"
 
 #include <sys/resource.h>
+#include <linux/mempolicy.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #define SYSFS "/sys/class/kvpool/control/reserve/node0/"
@@ -48,13 +50,19 @@ static void end(struct kvp_ctx *ctx, struct kvp_pool *pool)
 	RETURNS(0, kvp_pool_destroy(ctx, id, generation, 0, &error));
 }
 
-static void set_target(struct kvp_ctx *ctx, uint64_t target)
+static void set_target_of(struct kvp_ctx *ctx, uint32_t node, uint64_t target)
 {
 	struct kvp_reserve_change change = KVP_INIT(struct kvp_reserve_change);
 
 	change.mask = KVP_RESERVE_SET_TARGET;
+	change.node = node;
 	change.target = target;
 	RETURNS(0, kvp_reserve_set(ctx, &change, &error));
+}
+
+static void set_target(struct kvp_ctx *ctx, uint64_t target)
+{
+	set_target_of(ctx, 0, target);
 }
 
 static void set_policy(struct kvp_ctx *ctx, enum kvp_reserve_policy policy)
@@ -448,6 +456,40 @@ static void refusals(void)
 	EQUAL(ready(), 0);
 }
 
+/*
+ * With a policy that takes turns, the reserve of each of its nodes is as good as any
+ * when there shall be nothing else.
+ */
+static void interleaved(void)
+{
+	struct kvp_ctx *ctx = open_ctx();
+	struct kvp_pool_options options = options_of(12 * BLOCK);
+	unsigned long nodes = 3;
+	struct kvp_pool *pool;
+
+	if (access("/sys/devices/system/node/node1", F_OK))
+		case_skip("one NUMA node only: give the guest --numa 2");
+	set_target_of(ctx, 0, 8 * BLOCK);
+	set_target_of(ctx, 1, 8 * BLOCK);
+	set_policy(ctx, KVP_RESERVE_ONLY);
+	set_quota(ctx, 0, 64 * BLOCK);
+	UNTIL(ready() == 8 * BLOCK && (uint64_t)shell_number("cat " SYSFS "../node1/ready") == 8 * BLOCK);
+	/* So that nothing new comes into the reserve. */
+	EQUAL(shell("echo 1000000000000000 >" MIN_AVAILABLE), 0);
+	options.has_node = 0;
+	CHECK(!syscall(SYS_set_mempolicy, MPOL_INTERLEAVE, &nodes, 64));
+	RETURNS(0, kvp_pool_create(ctx, &options, &pool, &error));
+	EQUAL(used(ctx, 0), 12 * BLOCK);
+	end(ctx, pool);
+	UNTIL(ready() == 8 * BLOCK && !clearing());
+	/* One node's is not enough. */
+	nodes = 1;
+	CHECK(!syscall(SYS_set_mempolicy, MPOL_BIND, &nodes, 64));
+	RETURNS(-ENOMEM, kvp_pool_create(ctx, &options, &pool, &error));
+	SAYS("reserve only: it has 8 of 12 blocks");
+	set_quota(ctx, 0, UINT64_MAX);
+}
+
 /* By parameters of the module; and a module that goes takes it along. */
 static void set_at_load(void)
 {
@@ -499,6 +541,8 @@ int main(void)
 	RUN_RESET(pinned_block_stays_out);
 	shell("echo %ld >" MIN_AVAILABLE, min_available);
 	RUN_RESET(refusals);
+	RUN_RESET(interleaved);
+	shell("echo %ld >" MIN_AVAILABLE, min_available);
 	RUN_RESET(set_at_load);
 	return cases_end();
 }
