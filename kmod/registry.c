@@ -76,12 +76,17 @@ int kvpool_registry_reserve(struct kvpool_pool *pool, struct netlink_ext_ack *ex
 	struct kvpool_pool *other;
 	int err;
 
-	pool->generation = atomic64_inc_return(&generations);
-	if (!pool->tags.name[0])
-		snprintf(pool->tags.name, sizeof(pool->tags.name), "pool-%llu", pool->generation);
+	bool named = pool->tags.name[0];
 
 	mutex_lock(&kvpool_registry_lock);
-	other = find_name(pool->tags.name);
+	do {
+		pool->generation = atomic64_inc_return(&generations);
+		if (!named)
+			snprintf(pool->tags.name, sizeof(pool->tags.name), "pool-%llu",
+				 pool->generation);
+		other = find_name(pool->tags.name);
+		/* Somebody may have called his so. */
+	} while (other && !named);
 	if (other) {
 		NL_SET_ERR_MSG_FMT(extack, "name: taken by pool %u.%llu", other->id,
 				   other->generation);

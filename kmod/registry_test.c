@@ -167,6 +167,29 @@ static void a_name_is_made_up(struct kunit *test)
 	kvpool_registry_init();
 }
 
+/* The next two numbers are taken. */
+static void a_made_up_name_is_free(struct kunit *test)
+{
+	u64 next = atomic64_read(&generations) + 3;
+	struct kvpool_pool *taken[2], *pool;
+	char text[KVPOOL_NAME_SIZE];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(taken); i++) {
+		snprintf(text, sizeof(text), "pool-%llu", next + i);
+		taken[i] = named(test, text);
+		KUNIT_ASSERT_EQ(test, kvpool_registry_reserve(taken[i], NULL), 0);
+	}
+	pool = named(test, "");
+	KUNIT_ASSERT_EQ(test, kvpool_registry_reserve(pool, NULL), 0);
+	KUNIT_EXPECT_EQ(test, pool->generation, next + 2);
+	snprintf(text, sizeof(text), "pool-%llu", next + 2);
+	KUNIT_EXPECT_STREQ(test, pool->tags.name, text);
+	kvpool_test_forget(pool);
+	for (i = 0; i < ARRAY_SIZE(taken); i++)
+		kvpool_test_forget(taken[i]);
+}
+
 static void lookups_see_published_pools_only(struct kunit *test)
 {
 	struct kvpool_pool *pool = named(test, "kv");
@@ -262,6 +285,7 @@ static struct kunit_case registry_cases[] = {
 	KUNIT_CASE(names_are_unique_until_dropped),
 	KUNIT_CASE(names_are_compared_whole),
 	KUNIT_CASE(a_name_is_made_up),
+	KUNIT_CASE(a_made_up_name_is_free),
 	KUNIT_CASE(lookups_see_published_pools_only),
 	KUNIT_CASE(a_pool_without_references_is_not_found),
 	KUNIT_CASE(a_walk_goes_on_past_what_ends),
