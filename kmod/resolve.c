@@ -13,6 +13,8 @@
 
 static u32 vma_kind(struct vm_area_struct *vma)
 {
+	const struct inode *inode;
+
 	if (kvpool_vma_pool(vma))
 		return KVPOOL_SEGMENT_POOL;
 	if (is_vm_hugetlb_page(vma))
@@ -23,7 +25,11 @@ static u32 vma_kind(struct vm_area_struct *vma)
 		return KVPOOL_SEGMENT_ANON;
 	if (!vma->vm_file)
 		return KVPOOL_SEGMENT_DEVICE;
-	if (file_inode(vma->vm_file)->i_sb->s_magic == TMPFS_MAGIC)
+	inode = file_inode(vma->vm_file);
+	if (S_ISCHR(inode->i_mode))
+		return KVPOOL_SEGMENT_DEVICE;
+	/* Device nodes are on a tmpfs too. */
+	if (S_ISREG(inode->i_mode) && inode->i_sb->s_magic == TMPFS_MAGIC)
 		return KVPOOL_SEGMENT_SHMEM;
 	return KVPOOL_SEGMENT_FILE;
 }

@@ -30,7 +30,7 @@
 
 /* Bytes in a block: the unit of allocation, and of the CPU's large mapping. */
 #define KVPOOL_BLOCK_SHIFT	21
-#define KVPOOL_BLOCK_SIZE	(1UL << KVPOOL_BLOCK_SHIFT)
+#define KVPOOL_BLOCK_SIZE	(1ULL << KVPOOL_BLOCK_SHIFT)
 
 /* Size of a name, domain, role or label with its NUL. */
 #define KVPOOL_NAME_SIZE	64
