@@ -21,18 +21,47 @@ bool kvpool_block_pinned(const struct kvpool_blocks *blocks, u32 block)
 }
 
 /**
- * kvpool_blocks_pinned - how many blocks does a device hold?
+ * kvpool_blocks_pinned - how many of some blocks does a device hold?
  * @blocks: the pool's, kept by the caller as for kvpool_block_pinned()
+ * @first: first block to look at
+ * @count: how many to look at, those past the end included
  */
-u32 kvpool_blocks_pinned(const struct kvpool_blocks *blocks)
+u32 kvpool_blocks_pinned(const struct kvpool_blocks *blocks, u32 first, u32 count)
 {
-	u32 i, pinned = 0;
+	u32 i, end = first + min(count, blocks->count - first), pinned = 0;
 
-	for (i = 0; i < blocks->count; i++) {
+	for (i = first; i < end; i++) {
 		pinned += kvpool_block_pinned(blocks, i);
 		cond_resched();
 	}
 	return pinned;
+}
+
+/*
+ * The kernel marks a page that failed, and tells neither the block nor its owner.
+ */
+static bool has_bad_page(struct page *head)
+{
+	unsigned long i;
+
+	for (i = 0; i < KVPOOL_BLOCK_PAGES; i++)
+		if (PageHWPoison(head + i))
+			return true;
+	return false;
+}
+
+static void release(struct page *head, bool reserved)
+{
+	if (has_bad_page(head)) {
+		/* As the kernel keeps such a page: the reference stays, for good. */
+		pr_warn_ratelimited("kvpool: a block of node %d has a bad page, and is kept from use\n",
+				    page_to_nid(head));
+		return;
+	}
+	if (reserved)
+		kvpool_reserve_give(head);
+	else
+		put_page(head);
 }
 
 /**
@@ -43,7 +72,8 @@ u32 kvpool_blocks_pinned(const struct kvpool_blocks *blocks)
  *
  * Blocks still pinned stay held, so that the pool stays visible and charged.
  * Giving back only drops our reference: whoever else holds one, however
- * short, keeps the page from being handed out again.
+ * short, keeps the page from being handed out again. A block with a bad page is
+ * given back to nobody.
  */
 void kvpool_blocks_release_range(struct kvpool_blocks *blocks, u32 first, u32 count)
 {
@@ -53,10 +83,7 @@ void kvpool_blocks_release_range(struct kvpool_blocks *blocks, u32 first, u32 co
 		cond_resched();
 		if (!blocks->pages[i] || kvpool_block_pinned(blocks, i))
 			continue;
-		if (i < blocks->reserved)
-			kvpool_reserve_give(blocks->pages[i]);
-		else
-			put_page(blocks->pages[i]);
+		release(blocks->pages[i], i < blocks->reserved);
 		WRITE_ONCE(blocks->pages[i], NULL);
 		blocks->held--;
 	}

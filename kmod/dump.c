@@ -23,8 +23,11 @@ static struct dump *dump_of(struct netlink_callback *cb)
 
 int kvpool_nl_pool_get_start(struct netlink_callback *cb)
 {
-	dump_of(cb)->cred = get_current_cred();
-	return 0;
+	int err = kvpool_request_sender(cb->skb);
+
+	if (!err)
+		dump_of(cb)->cred = get_current_cred();
+	return err;
 }
 
 int kvpool_nl_pool_get_done(struct netlink_callback *cb)
@@ -35,10 +38,17 @@ int kvpool_nl_pool_get_done(struct netlink_callback *cb)
 
 static int dump_pool(struct sk_buff *skb, struct netlink_callback *cb, struct kvpool_pool *pool)
 {
+	u32 pinned = 0;
 	void *header;
 	int err = 0;
 
 	mutex_lock(&pool->lock);
+	if (kvpool_may_open(pool, false)) {
+		mutex_unlock(&pool->lock);
+		pinned = kvpool_pool_pinned(pool);
+		mutex_lock(&pool->lock);
+	}
+	/* Tags may have changed meanwhile. */
 	if (!kvpool_may_open(pool, false))
 		goto unlock;
 	header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &kvpool_family,
@@ -48,7 +58,7 @@ static int dump_pool(struct sk_buff *skb, struct netlink_callback *cb, struct kv
 		goto unlock;
 	}
 	genl_dump_check_consistent(cb, header);
-	err = kvpool_fill_pool(skb, pool);
+	err = kvpool_fill_pool(skb, pool, pinned);
 	if (err)
 		genlmsg_cancel(skb, header);
 	else
@@ -83,8 +93,11 @@ int kvpool_nl_pin_get_start(struct netlink_callback *cb)
 	struct nlattr *id = nlmsg_find_attr(cb->nlh, GENL_HDRLEN, KVPOOL_A_POOL_ID);
 	struct nlattr *generation = nlmsg_find_attr(cb->nlh, GENL_HDRLEN, KVPOOL_A_POOL_GENERATION);
 	struct kvpool_pool *pool;
-	int err = 0;
+	int err;
 
+	err = kvpool_request_sender(cb->skb);
+	if (err)
+		return err;
 	if (!id) {
 		NL_SET_ERR_MSG_FMT(cb->extack, "id: must be given");
 		return -EINVAL;
@@ -118,7 +131,10 @@ int kvpool_nl_pin_get_done(struct netlink_callback *cb)
 	return 0;
 }
 
-/* The next run of pinned blocks from *first on; 0 when there is none. */
+/*
+ * The next run of pinned blocks from *first on; 0 when there is none. Lets others
+ * have the lock in between.
+ */
 static u32 next_run(struct kvpool_pool *pool, u32 *first)
 {
 	const struct kvpool_blocks *blocks = &pool->blocks;
@@ -130,7 +146,11 @@ static u32 next_run(struct kvpool_pool *pool, u32 *first)
 			count++;
 		else if (count)
 			break;
-		cond_resched();
+		if (block % KVPOOL_SLICE == KVPOOL_SLICE - 1) {
+			mutex_unlock(&pool->lock);
+			cond_resched();
+			mutex_lock(&pool->lock);
+		}
 	}
 	*first = block - count;
 	return count;

@@ -211,11 +211,38 @@ static void faults_end_with_revocation(struct kunit *test)
 	sparse_end(test, sparse);
 }
 
+/* The core, which would do so itself, takes it for a page of a file. */
+static void faults_on_a_bad_page_fail(struct kunit *test)
+{
+	struct sparse *sparse = sparse_new(test, SZ_4M);
+	struct vm_fault fault = { .vma = &sparse->vma, .pgoff = 3 };
+	struct page *head;
+
+	KUNIT_ASSERT_EQ(test, map(sparse, 0, SZ_4M >> PAGE_SHIFT, SHARED), 0);
+	give_block(test, sparse->pool, 0);
+	head = sparse->pool->blocks.pages[0];
+	SetPageHWPoison(head + 3);
+	KUNIT_EXPECT_EQ(test, sparse->vma.vm_ops->fault(&fault), VM_FAULT_HWPOISON);
+	KUNIT_EXPECT_NULL(test, fault.page);
+	KUNIT_EXPECT_EQ(test, page_count(head), 1);
+	KUNIT_EXPECT_FALSE(test, PageLocked(head));
+	expect_page(test, sparse, 2 * PAGE_SIZE);
+	expect_page(test, sparse, 4 * PAGE_SIZE);
+	/* As long as it is bad, it is not given back. */
+	kvpool_blocks_release(&sparse->pool->blocks);
+	KUNIT_EXPECT_EQ(test, sparse->pool->blocks.held, 0);
+	KUNIT_EXPECT_EQ(test, page_count(head), 1);
+	ClearPageHWPoison(head + 3);
+	put_page(head);
+	sparse_end(test, sparse);
+}
+
 static struct kunit_case fault_cases[] = {
 	KUNIT_CASE(mmap_ends_with_the_pool),
 	KUNIT_CASE(mmap_is_shared_and_without_execution),
 	KUNIT_CASE(faults_find_their_block),
 	KUNIT_CASE(faults_end_with_revocation),
+	KUNIT_CASE(faults_on_a_bad_page_fail),
 	{}
 };
 

@@ -34,9 +34,16 @@ static vm_fault_t pool_fault(struct vm_fault *vmf)
 		put_page(head);
 		return VM_FAULT_SIGBUS;
 	}
+	vmf->page = head + (vmf->pgoff & (KVPOOL_BLOCK_PAGES - 1));
+	/* Not left to the core, which takes page cache for what has a bad page. */
+	if (PageHWPoison(vmf->page)) {
+		vmf->page = NULL;
+		unlock_page(head);
+		put_page(head);
+		return VM_FAULT_HWPOISON;
+	}
 	/* Kernels that look whether a large entry ends within i_size ask the folio where it is. */
 	page_folio(head)->index = (pgoff_t)block << KVPOOL_BLOCK_ORDER;
-	vmf->page = head + (vmf->pgoff & (KVPOOL_BLOCK_PAGES - 1));
 	return VM_FAULT_LOCKED;
 }
 

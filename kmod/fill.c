@@ -51,8 +51,9 @@ static int fill_owner(struct sk_buff *skb, const struct kvpool_owner *owner)
  * kvpool_fill_pool - put what pool-get answers into a message
  * @skb: the message
  * @pool: locked
+ * @pinned: blocks that devices hold, counted before
  */
-int kvpool_fill_pool(struct sk_buff *skb, const struct kvpool_pool *pool)
+int kvpool_fill_pool(struct sk_buff *skb, const struct kvpool_pool *pool, u32 pinned)
 {
 	dev_t device = kvpool_node_number(pool);
 
@@ -68,7 +69,7 @@ int kvpool_fill_pool(struct sk_buff *skb, const struct kvpool_pool *pool)
 	    nla_put_u32(skb, KVPOOL_A_POOL_STATE, kvpool_pool_state(pool)) ||
 	    nla_put_u32(skb, KVPOOL_A_POOL_REGISTRATION, pool->registration) ||
 	    nla_put_u32(skb, KVPOOL_A_POOL_BLOCKS, pool->blocks.count) ||
-	    nla_put_u32(skb, KVPOOL_A_POOL_PINNED_BLOCKS, kvpool_blocks_pinned(&pool->blocks)) ||
+	    nla_put_u32(skb, KVPOOL_A_POOL_PINNED_BLOCKS, pinned) ||
 	    nla_put_u32(skb, KVPOOL_A_POOL_MAPPINGS, atomic_read(&pool->mappings)) ||
 	    nla_put_u32(skb, KVPOOL_A_POOL_FILES, pool->files) ||
 	    /* The pointer is only compared with NULL. */

@@ -7,6 +7,7 @@
  *   kvpool_node_lock       replaces and removes device nodes
  *   kvpool_registry_lock   names, and which session owns which pool
  *   kvpool_pool.lock       state, tags and users of one pool
+ *   locks of the quotas and of each node's reserve, innermost
  *   folio lock             a fault against revocation of the same block
  * A sysfs reader takes kvpool_pool.lock, and removal of a node waits for it:
  * nothing takes kvpool_node_lock under the others. Nothing under these locks
@@ -32,6 +33,8 @@ static_assert(KVPOOL_BLOCK_SHIFT == PMD_SHIFT, "kvpool needs a kernel with pages
 
 #define KVPOOL_BLOCK_ORDER	(KVPOOL_BLOCK_SHIFT - PAGE_SHIFT)
 #define KVPOOL_BLOCK_PAGES	(KVPOOL_BLOCK_SIZE >> PAGE_SHIFT)
+/* Blocks looked at under one hold of a pool's lock: others wait for it. */
+#define KVPOOL_SLICE		512
 #define KVPOOL_ID_MAX		MINORMASK
 #define KVPOOL_NO_NODE		U32_MAX
 #define KVPOOL_NO_RANK		U32_MAX
@@ -59,7 +62,7 @@ struct kvpool_blocks {
 };
 
 bool kvpool_block_pinned(const struct kvpool_blocks *blocks, u32 block);
-u32 kvpool_blocks_pinned(const struct kvpool_blocks *blocks);
+u32 kvpool_blocks_pinned(const struct kvpool_blocks *blocks, u32 first, u32 count);
 void kvpool_blocks_release(struct kvpool_blocks *blocks);
 void kvpool_blocks_release_range(struct kvpool_blocks *blocks, u32 first, u32 count);
 void kvpool_blocks_free(struct kvpool_blocks *blocks);
@@ -267,6 +270,7 @@ int kvpool_pool_add_file(struct kvpool_pool *pool, bool write);
 void kvpool_pool_drop_file(struct kvpool_pool *pool);
 void kvpool_pool_revoke(struct kvpool_pool *pool);
 u32 kvpool_pool_state(const struct kvpool_pool *pool);
+u32 kvpool_pool_pinned(struct kvpool_pool *pool);
 void kvpool_pool_get(struct kvpool_pool *pool);
 void kvpool_pool_put(struct kvpool_pool *pool);
 
@@ -314,6 +318,8 @@ extern const struct attribute_group *kvpool_node_groups[];
 
 int kvpool_node_init(void);
 void kvpool_node_exit(void);
+int kvpool_node_open(void);
+void kvpool_node_close(void);
 int kvpool_node_add(struct kvpool_pool *pool);
 void kvpool_node_announce(struct kvpool_pool *pool);
 int kvpool_node_replace(struct kvpool_pool *pool);

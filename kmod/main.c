@@ -29,8 +29,13 @@ static int __init kvpool_init(void)
 	err = kvpool_netlink_init();
 	if (err)
 		goto sysfs;
+	err = kvpool_node_open();
+	if (err)
+		goto netlink;
 	return 0;
 
+netlink:
+	kvpool_netlink_exit();
 sysfs:
 	kvpool_reserve_sysfs_remove();
 node:
@@ -52,6 +57,7 @@ registry:
  */
 static void __exit kvpool_exit(void)
 {
+	kvpool_node_close();
 	kvpool_netlink_exit();
 	kvpool_reserve_sysfs_remove();
 	kvpool_node_exit();

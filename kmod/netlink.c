@@ -5,48 +5,16 @@
  *
  * A request runs in the context of its sender, so the descriptor that it names
  * is looked up in the sender's table: whoever passes a request to a privileged
- * process passes no proof with it.
+ * process passes no proof with it. Whoever passes it a socket, in place of its
+ * standard error say, gets no more by what it writes there than by writing himself.
  */
 #include <linux/file.h>
 
 #include "netlink.h"
 
-/**
- * kvpool_request_session - the session that a request names
- * @info: of the request
- * @attr: its attribute session-fd, or NULL
- *
- * Return: the session's file, for the caller to put, or an error.
- */
-struct file *kvpool_request_session(const struct genl_info *info, const struct nlattr *attr)
+static struct file *session_get(const struct sk_buff *skb, const struct genl_info *info)
 {
-	struct file *file;
-
-	if (!attr) {
-		NL_SET_ERR_MSG_FMT(info->extack, "session-fd: must be given");
-		return ERR_PTR(-EINVAL);
-	}
-	file = fget(nla_get_s32(attr));
-	if (!file) {
-		NL_SET_ERR_MSG_FMT(info->extack, "session-fd: no such descriptor");
-		return ERR_PTR(-EBADF);
-	}
-	if (file->f_op != &kvpool_control_fops) {
-		NL_SET_ERR_MSG_FMT(info->extack, "session-fd: is not the control node");
-		fput(file);
-		return ERR_PTR(-EINVAL);
-	}
-	if (!(file->f_mode & FMODE_WRITE)) {
-		NL_SET_ERR_MSG_FMT(info->extack, "session-fd: is not open for writing");
-		fput(file);
-		return ERR_PTR(-EACCES);
-	}
-	return file;
-}
-
-static struct file *session_get(const struct genl_info *info)
-{
-	return kvpool_request_session(info, info->attrs[KVPOOL_A_POOL_SESSION_FD]);
+	return kvpool_request_session(skb, info, info->attrs[KVPOOL_A_POOL_SESSION_FD]);
 }
 
 /* The pool that a request names, by id and generation or by name, with a reference. */
@@ -96,30 +64,61 @@ static struct sk_buff *reply_new(struct genl_info *info, u8 command, void **head
 	return NULL;
 }
 
-/* The answer to pool-create; -errno when nobody will get it. */
-static int create_reply(struct sk_buff *reply, void *header, struct kvpool_pool *pool,
-			struct genl_info *info)
+static void fill_reply(struct sk_buff *reply, void *header, struct kvpool_pool *pool)
 {
-	int err;
-
 	mutex_lock(&pool->lock);
-	err = kvpool_fill_pool(reply, pool);
-	mutex_unlock(&pool->lock);
 	/* The message has room for all of it: see NLMSG_GOODSIZE and KVPOOL_NAME_SIZE. */
-	if (WARN_ON_ONCE(err)) {
-		nlmsg_free(reply);
-		return err;
-	}
+	WARN_ON_ONCE(kvpool_fill_pool(reply, pool, 0));
+	mutex_unlock(&pool->lock);
 	genlmsg_end(reply, header);
-	return genlmsg_reply(reply, info);
 }
 
-static void forget_reserved(struct kvpool_session *session, struct kvpool_pool *pool)
+static int create_now(const struct kvpool_request *request, struct kvpool_session *session,
+		      struct sk_buff *reply, void *header, struct genl_info *info)
 {
-	struct kvpool_pool *kept = kvpool_session_take(session, pool->id, pool->generation);
+	struct kvpool_pool *pool = kvpool_pool_create(session, request, info->extack);
+	int err;
 
-	if (kept)
-		kvpool_pool_abandon(kept);
+	if (IS_ERR(pool)) {
+		nlmsg_free(reply);
+		return PTR_ERR(pool);
+	}
+	fill_reply(reply, header, pool);
+	err = genlmsg_reply(reply, info);
+	/* A full receive buffer: nobody knows the pool, so nobody would end it. */
+	if (err)
+		kvpool_pool_destroy(pool, true, NULL);
+	kvpool_pool_put(pool);
+	return err;
+}
+
+static int create_deferred(const struct kvpool_request *request, struct kvpool_session *session,
+			   struct sk_buff *reply, void *header, struct genl_info *info)
+{
+	struct kvpool_pool *pool = kvpool_pool_reserve(request, info->extack);
+	u32 id;
+	u64 generation;
+	int err;
+
+	if (IS_ERR(pool)) {
+		nlmsg_free(reply);
+		return PTR_ERR(pool);
+	}
+	id = pool->id;
+	generation = pool->generation;
+	fill_reply(reply, header, pool);
+	/*
+	 * Before the answer, which says that it can be filled. Another thread that guesses
+	 * id and generation may do so at once: the pool is not to be looked at any more.
+	 */
+	kvpool_session_keep(session, pool);
+	err = genlmsg_reply(reply, info);
+	if (err) {
+		pool = kvpool_session_take(session, id, generation);
+		if (pool)
+			kvpool_pool_abandon(pool);
+	}
+	return err;
 }
 
 /*
@@ -129,19 +128,15 @@ static void forget_reserved(struct kvpool_session *session, struct kvpool_pool *
  */
 int kvpool_nl_pool_create_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	bool deferred = nla_get_flag(info->attrs[KVPOOL_A_POOL_DEFERRED]);
 	struct kvpool_request request;
-	struct kvpool_session *session;
-	struct kvpool_pool *pool;
 	struct sk_buff *reply;
 	struct file *file;
 	void *header;
 	int err;
 
-	file = session_get(info);
+	file = session_get(skb, info);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
-	session = file->private_data;
 	err = kvpool_request_pool(info, &request);
 	if (err)
 		goto put_session;
@@ -151,25 +146,10 @@ int kvpool_nl_pool_create_doit(struct sk_buff *skb, struct genl_info *info)
 		err = -ENOMEM;
 		goto put_session;
 	}
-	pool = deferred ? kvpool_pool_reserve(&request, info->extack) :
-			  kvpool_pool_create(session, &request, info->extack);
-	if (IS_ERR(pool)) {
-		err = PTR_ERR(pool);
-		nlmsg_free(reply);
-		goto put_session;
-	}
-	if (deferred) {
-		/* Before the answer: another thread may have filled it before this one goes on. */
-		kvpool_pool_get(pool);
-		kvpool_session_keep(session, pool);
-	}
-	err = create_reply(reply, header, pool, info);
-	/* A full receive buffer: nobody knows the pool, so nobody would end it. */
-	if (err && deferred)
-		forget_reserved(session, pool);
-	else if (err)
-		kvpool_pool_destroy(pool, true, NULL);
-	kvpool_pool_put(pool);
+	if (nla_get_flag(info->attrs[KVPOOL_A_POOL_DEFERRED]))
+		err = create_deferred(&request, file->private_data, reply, header, info);
+	else
+		err = create_now(&request, file->private_data, reply, header, info);
 put_session:
 	fput(file);
 	return err;
@@ -181,9 +161,10 @@ struct change {
 	struct kvpool_pool *pool;
 };
 
-static int change_begin(const struct genl_info *info, struct change *change)
+static int change_begin(const struct sk_buff *skb, const struct genl_info *info,
+			struct change *change)
 {
-	change->session = session_get(info);
+	change->session = session_get(skb, info);
 	if (IS_ERR(change->session))
 		return PTR_ERR(change->session);
 	change->pool = pool_get(info, true);
@@ -213,7 +194,7 @@ int kvpool_nl_pool_destroy_doit(struct sk_buff *skb, struct genl_info *info)
 	struct change change;
 	int err;
 
-	err = change_begin(info, &change);
+	err = change_begin(skb, info, &change);
 	if (err)
 		return err;
 	mutex_lock(&kvpool_registry_lock);
@@ -236,7 +217,7 @@ int kvpool_nl_pool_set_doit(struct sk_buff *skb, struct genl_info *info)
 	u32 registration;
 	int err;
 
-	err = change_begin(info, &change);
+	err = change_begin(skb, info, &change);
 	if (err)
 		return err;
 	mutex_lock(&kvpool_registry_lock);
@@ -268,7 +249,7 @@ int kvpool_nl_pool_claim_doit(struct sk_buff *skb, struct genl_info *info)
 	struct change change;
 	int err;
 
-	err = change_begin(info, &change);
+	err = change_begin(skb, info, &change);
 	if (err)
 		return err;
 	err = kvpool_pool_claim(change.pool, change.session->private_data, info->extack);
@@ -281,8 +262,14 @@ int kvpool_nl_pool_get_doit(struct sk_buff *skb, struct genl_info *info)
 	struct kvpool_pool *pool;
 	struct sk_buff *reply;
 	void *header;
+	u32 pinned;
 	int err;
 
+	err = kvpool_request_sender(skb);
+	if (err) {
+		NL_SET_ERR_MSG_FMT(info->extack, "the socket was opened with fewer rights");
+		return err;
+	}
 	pool = pool_get(info, false);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
@@ -291,9 +278,10 @@ int kvpool_nl_pool_get_doit(struct sk_buff *skb, struct genl_info *info)
 		err = -ENOMEM;
 		goto put_pool;
 	}
+	pinned = kvpool_pool_pinned(pool);
 	mutex_lock(&pool->lock);
 	if (kvpool_may_open(pool, false)) {
-		err = kvpool_fill_pool(reply, pool);
+		err = kvpool_fill_pool(reply, pool, pinned);
 	} else {
 		NL_SET_ERR_MSG_FMT(info->extack, "uid, gid and mode of the pool forbid it");
 		err = -EACCES;

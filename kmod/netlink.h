@@ -8,15 +8,17 @@
 
 /* netlink.c */
 extern struct genl_family kvpool_family;
-struct file *kvpool_request_session(const struct genl_info *info, const struct nlattr *attr);
 
-/* request.c: what the attributes of a request ask for, checked for form */
+/* request.c: who sends a request, and what its attributes ask for, checked for form */
+int kvpool_request_sender(const struct sk_buff *skb);
+struct file *kvpool_request_session(const struct sk_buff *skb, const struct genl_info *info,
+				    const struct nlattr *attr);
 int kvpool_request_pool(const struct genl_info *info, struct kvpool_request *request);
 int kvpool_request_tags(const struct genl_info *info, struct kvpool_tags *tags,
 			u32 *registration);
 
 /* fill.c */
 int kvpool_fill_identity(struct sk_buff *skb, const struct kvpool_pool *pool);
-int kvpool_fill_pool(struct sk_buff *skb, const struct kvpool_pool *pool);
+int kvpool_fill_pool(struct sk_buff *skb, const struct kvpool_pool *pool, u32 pinned);
 
 #endif /* KVPOOL_NETLINK_PRIVATE_H */

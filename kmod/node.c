@@ -36,20 +36,9 @@ static char *class_devnode(kvpool_devnode_device *dev, umode_t *mode)
 	return node_path(dev);
 }
 
-static void class_get_ownership(kvpool_devnode_device *dev, kuid_t *uid, kgid_t *gid)
-{
-	struct kvpool_pool *pool = dev_get_drvdata(dev);
-
-	if (pool) {
-		*uid = pool->tags.uid;
-		*gid = pool->tags.gid;
-	}
-}
-
 static struct class kvpool_class = {
 	.name		= "kvpool",
 	.devnode	= class_devnode,
-	.get_ownership	= class_get_ownership,
 };
 
 static char *pool_devnode(kvpool_devnode_device *dev, umode_t *mode, kuid_t *uid, kgid_t *gid)
@@ -205,7 +194,7 @@ struct kobject *kvpool_node_control(void)
 }
 
 /**
- * kvpool_node_init - class, device numbers and the control node
+ * kvpool_node_init - class, device numbers and the control node, which can't be opened yet
  */
 int kvpool_node_init(void)
 {
@@ -217,29 +206,13 @@ int kvpool_node_init(void)
 	err = alloc_chrdev_region(&base, 0, KVPOOL_ID_MAX + 1, "kvpool");
 	if (err)
 		goto class;
-
-	cdev_init(&control_cdev, &kvpool_control_fops);
-	control_cdev.owner = THIS_MODULE;
-	err = cdev_add(&control_cdev, base, 1);
-	if (err)
-		goto region;
-	cdev_init(&pool_cdev, &kvpool_pool_fops);
-	pool_cdev.owner = THIS_MODULE;
-	err = cdev_add(&pool_cdev, base + 1, KVPOOL_ID_MAX);
-	if (err)
-		goto control;
-
 	control = device_create(&kvpool_class, NULL, base, NULL, "control");
 	if (IS_ERR(control)) {
 		err = PTR_ERR(control);
-		goto pool;
+		goto region;
 	}
 	return 0;
 
-pool:
-	cdev_del(&pool_cdev);
-control:
-	cdev_del(&control_cdev);
 region:
 	unregister_chrdev_region(base, KVPOOL_ID_MAX + 1);
 class:
@@ -248,13 +221,43 @@ class:
 }
 
 /**
+ * kvpool_node_open - let nodes be opened
+ *
+ * The last step of the module's start: an open file keeps a module from being
+ * removed, but not from being freed when its start fails.
+ */
+int kvpool_node_open(void)
+{
+	int err;
+
+	cdev_init(&pool_cdev, &kvpool_pool_fops);
+	pool_cdev.owner = THIS_MODULE;
+	err = cdev_add(&pool_cdev, base + 1, KVPOOL_ID_MAX);
+	if (err)
+		return err;
+	cdev_init(&control_cdev, &kvpool_control_fops);
+	control_cdev.owner = THIS_MODULE;
+	err = cdev_add(&control_cdev, base, 1);
+	if (err)
+		cdev_del(&pool_cdev);
+	return err;
+}
+
+/**
+ * kvpool_node_close - undo kvpool_node_open()
+ */
+void kvpool_node_close(void)
+{
+	cdev_del(&control_cdev);
+	cdev_del(&pool_cdev);
+}
+
+/**
  * kvpool_node_exit - undo kvpool_node_init(); no pool is left
  */
 void kvpool_node_exit(void)
 {
 	device_destroy(&kvpool_class, base);
-	cdev_del(&pool_cdev);
-	cdev_del(&control_cdev);
 	unregister_chrdev_region(base, KVPOOL_ID_MAX + 1);
 	class_unregister(&kvpool_class);
 }

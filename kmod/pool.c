@@ -69,6 +69,23 @@ u32 kvpool_pool_state(const struct kvpool_pool *pool)
 	return pool->orphan ? KVPOOL_STATE_ORPHAN : KVPOOL_STATE_LIVE;
 }
 
+/**
+ * kvpool_pool_pinned - how many blocks does a device hold?
+ * @pool: published and referenced, not locked
+ */
+u32 kvpool_pool_pinned(struct kvpool_pool *pool)
+{
+	u32 first, pinned = 0;
+
+	for (first = 0; first < pool->blocks.count; first += KVPOOL_SLICE) {
+		mutex_lock(&pool->lock);
+		pinned += kvpool_blocks_pinned(&pool->blocks, first, KVPOOL_SLICE);
+		mutex_unlock(&pool->lock);
+		cond_resched();
+	}
+	return pinned;
+}
+
 static void pool_progress(const struct kvpool_blocks *blocks, u32 filled)
 {
 	const struct kvpool_pool *pool = container_of(blocks, struct kvpool_pool, blocks);
@@ -201,10 +218,11 @@ int kvpool_pool_fill(struct kvpool_pool *pool, struct kvpool_session *session,
 	kvpool_session_own(session, pool);
 	kvpool_registry_publish(pool);
 	mutex_unlock(&pool->lock);
+	/* Before whoever ends it can tell that: see end(). */
+	kvpool_netlink_notify(KVPOOL_CMD_POOL_CREATE_NTF, pool);
 	mutex_unlock(&kvpool_registry_lock);
 
 	kvpool_node_announce(pool);
-	kvpool_netlink_notify(KVPOOL_CMD_POOL_CREATE_NTF, pool);
 	atomic64_inc(&kvpool_created);
 	return 0;
 }
@@ -256,7 +274,7 @@ static void end(struct kvpool_pool *pool)
  * @extack: gets the cause of a failure
  *
  * When it returns 0, CPU mappings are revoked and every block that no device
- * pins is free.
+ * pins is free; the reaper goes on with that should a fatal signal arrive.
  *
  * Return: 0, -EBUSY, or -ENODEV when the pool has ended already.
  */
@@ -275,7 +293,7 @@ int kvpool_pool_destroy(struct kvpool_pool *pool, bool force, struct netlink_ext
 	 * either: a device reaches the blocks only through a mapping.
 	 */
 	mappings = atomic_read(&pool->mappings);
-	pinned = kvpool_blocks_pinned(&pool->blocks);
+	pinned = kvpool_blocks_pinned(&pool->blocks, 0, pool->blocks.count);
 	if (!force && (mappings || pinned)) {
 		mutex_unlock(&pool->lock);
 		NL_SET_ERR_MSG_FMT(extack, "in use: %u mappings, %u pinned blocks", mappings,

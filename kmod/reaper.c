@@ -11,8 +11,6 @@
 
 #define LOOK_FIRST	msecs_to_jiffies(10)
 #define LOOK_LAST	msecs_to_jiffies(1000)
-/* Blocks released under one hold of a pool's lock: others list pools meanwhile. */
-#define SLICE		512
 
 static void reap(struct work_struct *work);
 
@@ -39,8 +37,8 @@ static bool reap_pool(struct kvpool_pool *pool)
 		kvpool_pool_revoke(pool);
 
 	mutex_lock(&pool->lock);
-	for (first = 0; first < pool->blocks.count; first += SLICE) {
-		kvpool_blocks_release_range(&pool->blocks, first, SLICE);
+	for (first = 0; first < pool->blocks.count; first += KVPOOL_SLICE) {
+		kvpool_blocks_release_range(&pool->blocks, first, KVPOOL_SLICE);
 		mutex_unlock(&pool->lock);
 		cond_resched();
 		mutex_lock(&pool->lock);

@@ -1,14 +1,83 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the attributes of a request ask for. The policies have checked types,
- * sizes and ranges; here it is characters, combinations and the machine.
+ * Who sends a request, and what its attributes ask for. The policies have checked
+ * types, sizes and ranges; here it is characters, combinations and the machine.
  */
+#include <linux/capability.h>
 #include <linux/ctype.h>
+#include <linux/file.h>
 #include <linux/nodemask.h>
 #include <linux/topology.h>
 #include <linux/uidgid.h>
+#include <net/sock.h>
 
 #include "netlink.h"
+
+/**
+ * kvpool_request_sender - may the sender use its rights?
+ * @skb: of the request
+ *
+ * Only those that whoever opened the socket had too: his user, or the right to
+ * become it, and his capabilities.
+ *
+ * Return: 0 or -EPERM.
+ */
+int kvpool_request_sender(const struct sk_buff *skb)
+{
+	static const int caps[] = {
+		CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_CHOWN, CAP_IPC_LOCK, CAP_SYS_ADMIN
+	};
+	const struct file *opened = NETLINK_CB(skb).sk->sk_socket->file;
+	int i;
+
+	if (!uid_eq(current_fsuid(), opened->f_cred->fsuid) &&
+	    !file_ns_capable(opened, &init_user_ns, CAP_SETUID))
+		return -EPERM;
+	for (i = 0; i < ARRAY_SIZE(caps); i++)
+		if (ns_capable_noaudit(&init_user_ns, caps[i]) &&
+		    !file_ns_capable(opened, &init_user_ns, caps[i]))
+			return -EPERM;
+	return 0;
+}
+
+/**
+ * kvpool_request_session - the session that a request names
+ * @skb: of the request
+ * @info: of the request
+ * @attr: its attribute session-fd, or NULL
+ *
+ * Return: the session's file, for the caller to put, or an error.
+ */
+struct file *kvpool_request_session(const struct sk_buff *skb, const struct genl_info *info,
+				    const struct nlattr *attr)
+{
+	struct file *file;
+
+	if (kvpool_request_sender(skb)) {
+		NL_SET_ERR_MSG_FMT(info->extack, "the socket was opened with fewer rights");
+		return ERR_PTR(-EPERM);
+	}
+	if (!attr) {
+		NL_SET_ERR_MSG_FMT(info->extack, "session-fd: must be given");
+		return ERR_PTR(-EINVAL);
+	}
+	file = fget(nla_get_s32(attr));
+	if (!file) {
+		NL_SET_ERR_MSG_FMT(info->extack, "session-fd: no such descriptor");
+		return ERR_PTR(-EBADF);
+	}
+	if (file->f_op != &kvpool_control_fops) {
+		NL_SET_ERR_MSG_FMT(info->extack, "session-fd: is not the control node");
+		fput(file);
+		return ERR_PTR(-EINVAL);
+	}
+	if (!(file->f_mode & FMODE_WRITE)) {
+		NL_SET_ERR_MSG_FMT(info->extack, "session-fd: is not open for writing");
+		fput(file);
+		return ERR_PTR(-EACCES);
+	}
+	return file;
+}
 
 /* Names go into paths, so no dot, slash or blank. */
 static bool is_name(const char *text)

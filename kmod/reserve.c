@@ -264,8 +264,7 @@ int kvpool_reserve_settle(void)
  * @page: no CPU mapping of it, and no pin; the caller's reference is consumed
  *
  * It stays in the reserve if that wants it and nobody else holds a reference,
- * and goes to the page allocator otherwise. A block with a bad page is not
- * touched again.
+ * and goes to the page allocator otherwise.
  */
 void kvpool_reserve_give(struct page *page)
 {
@@ -273,7 +272,7 @@ void kvpool_reserve_give(struct page *page)
 
 	spin_lock(&stock->lock);
 	if (stock->clean_count + stock->dirty_count < stock->target &&
-	    !folio_test_has_hwpoisoned(page_folio(page)) && page_ref_freeze(page, 1)) {
+	    page_ref_freeze(page, 1)) {
 		page_ref_unfreeze(page, 1);
 		list_add_tail(&page->lru, &stock->dirty);
 		stock->dirty_count++;

@@ -23,7 +23,7 @@ int kvpool_nl_reserve_set_doit(struct sk_buff *skb, struct genl_info *info)
 	u32 node = 0;
 	int err = 0;
 
-	session = kvpool_request_session(info, attrs[KVPOOL_A_RESERVE_SESSION_FD]);
+	session = kvpool_request_session(skb, info, attrs[KVPOOL_A_RESERVE_SESSION_FD]);
 	if (IS_ERR(session))
 		return PTR_ERR(session);
 	if (!capable(CAP_SYS_ADMIN)) {

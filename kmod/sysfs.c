@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Attributes of a pool in /sys/class/kvpool/NAME, readable by whom the pool is. */
+/*
+ * Attributes of a pool in /sys/class/kvpool/NAME. All files are root's, since the owner
+ * of the directory could announce the device anew or gone; reading them is for whom
+ * the pool is readable.
+ */
 #include <linux/device.h>
 #include <linux/sysfs.h>
 
@@ -33,7 +37,8 @@ static ssize_t name##_show(struct device *dev, struct device_attribute *attr, ch
 	ssize_t size;									\
 											\
 	mutex_lock(&pool->lock);							\
-	size = sysfs_emit(buf, format "\n", value);					\
+	size = kvpool_may_open(pool, false) ? sysfs_emit(buf, format "\n", value) :	\
+					      -EACCES;					\
 	mutex_unlock(&pool->lock);							\
 	return size;									\
 }											\
@@ -52,9 +57,21 @@ POOL_ATTR(lifetime, "%s", lifetime_names[pool->tags.lifetime]);
 POOL_ATTR(state, "%s", state_names[kvpool_pool_state(pool)]);
 POOL_ATTR(registration, "%s", registration_names[pool->registration]);
 POOL_ATTR(blocks, "%u", pool->blocks.count);
-POOL_ATTR(pinned_blocks, "%u", kvpool_blocks_pinned(&pool->blocks));
 POOL_ATTR(mappings, "%d", atomic_read(&pool->mappings));
 POOL_ATTR(files, "%u", pool->files);
+
+/* Counting takes the lock again and again, so that others needn't wait for all of it. */
+static ssize_t pinned_blocks_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct kvpool_pool *pool = dev_get_drvdata(dev);
+	bool allowed;
+
+	mutex_lock(&pool->lock);
+	allowed = kvpool_may_open(pool, false);
+	mutex_unlock(&pool->lock);
+	return allowed ? sysfs_emit(buf, "%u\n", kvpool_pool_pinned(pool)) : -EACCES;
+}
+static DEVICE_ATTR_RO(pinned_blocks);
 
 static struct attribute *pool_attrs[] = {
 	&dev_attr_id.attr,
@@ -76,17 +93,8 @@ static struct attribute *pool_attrs[] = {
 	NULL
 };
 
-static umode_t pool_attr_mode(struct kobject *kobj, struct attribute *attr, int n)
-{
-	struct kvpool_pool *pool = dev_get_drvdata(kobj_to_dev(kobj));
-
-	/* None at all would hide the file, from root too. The uid may set the mode anyway. */
-	return (pool->tags.mode & 0444) ?: 0400;
-}
-
 static const struct attribute_group pool_group = {
-	.attrs		= pool_attrs,
-	.is_visible	= pool_attr_mode,
+	.attrs	= pool_attrs,
 };
 
 const struct attribute_group *kvpool_node_groups[] = { &pool_group, NULL };

@@ -2,7 +2,7 @@
 #include "compat.h"
 
 #ifdef KVPOOL_EXTACK_SLOT_SIZE
-#define SLOTS 64
+#define SLOTS 1024
 
 char *kvpool_extack_slot(void)
 {

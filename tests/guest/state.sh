@@ -56,8 +56,8 @@ state_memory() {
 # What the kernel complains of, but for what tests provoke: soft-RoCE on a
 # registration or transfer that it refuses, netlink on a message of bad form, which any user
 # can send, the OOM killer, a page table that was refused, allocations that were made
-# to fail (a directory of sysfs, kmemleak's own), KUnit; and for what comes of the machine:
-# that it is emulated and slow, and that a dummy interface has no speed.
+# to fail (a directory of sysfs, kmemleak's own), KUnit, memory that failed; and for what
+# comes of the machine: that it is emulated and slow, and that a dummy interface has no speed.
 state_log() {
 	dmesg --level=emerg,alert,crit,err,warn |
 		sed '/invoked oom-killer/,/out of memory: Killed process/d' | grep -vE \
@@ -68,6 +68,7 @@ state_log() {
 		-e 'kobject: can not set name properly|kobject_create_and_add: kobject_add error: -12' \
 		-e 'VM_FAULT_OOM leaked out|loading test module taints kernel' \
 		-e 'kmemleak: Cannot allocate a scan area' \
+		-e 'Injecting memory failure|Memory failure: 0x|Unpoison: |MCE: Killing test_poison|has a bad page' \
 		-e 'hrtimer: interrupt took|speed is unknown, defaulting'
 }
 

@@ -84,7 +84,6 @@ wants 0 "rank=5" kvpoolctl set tags --rank 5 --role draft --label new
 [ "$(cat /sys/class/kvpool/tags/role)" = draft ] || bad "sysfs has the old role"
 wants 0 "" kvpoolctl set tags --mode 0644
 [ "$(stat -c %a /dev/kvpool/tags)" = 644 ] || bad "the node has the old mode"
-[ "$(stat -c %a /sys/class/kvpool/tags/id)" = 444 ] || bad "sysfs has the old mode"
 kvpoolctl destroy tags >/dev/null
 end
 

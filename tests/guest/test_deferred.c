@@ -2,6 +2,8 @@
 /* Pools whose memory comes after the request: KVPOOL_IOC_FILL. */
 #include "raw.h"
 
+#include <pthread.h>
+
 #include "../../uapi/kvpool.h"
 
 #define CONTROL "/dev/kvpool/control"
@@ -184,6 +186,49 @@ static void filled_once(void)
 	}
 }
 
+static struct kvpool_fill guess;
+static volatile bool guessed;
+
+/* Fill the pool whose id and generation come next, as soon as it is there. */
+static void *guess_again(void *arg)
+{
+	const int control = *(int *)arg;
+
+	while (!guessed) {
+		if (!ioctl(control, KVPOOL_IOC_FILL, &guess))
+			FAIL("it was filled");
+		guessed = errno == ENOMEM;
+	}
+	return NULL;
+}
+
+/* The one thread fills it, in vain, while the other is still about to answer. */
+static void filled_by_who_guesses(void)
+{
+	struct kvp_ctx *ctx = open_ctx();
+	struct raw *raw = raw_open();
+	int control = control_open(O_RDWR);
+	struct kvpool_fill fill;
+	pthread_t thread;
+
+	EQUAL(shell("echo 10000000000000000 >" MAX_BYTES), 0);
+	EQUAL(reserve(raw, control, "first", BLOCK, &fill), 0);
+	for (int round = 0; round < 50; round++) {
+		guess = fill;
+		guess.id++;
+		guess.generation++;
+		guessed = false;
+		CHECK(!pthread_create(&thread, NULL, guess_again, &control));
+		EQUAL(reserve(raw, control, "guess", (uint64_t)1 << 42, &fill), 0);
+		CHECK(!pthread_join(thread, NULL));
+		EQUAL(fill.id, guess.id);
+		EQUAL(fill.generation, guess.generation);
+	}
+	EQUAL(stats(ctx).bytes, BLOCK);
+	CHECK(!close(control));
+	UNTIL(!stats(ctx).bytes);
+}
+
 static uint64_t long_length;
 
 static void long_creation(int line)
@@ -236,6 +281,7 @@ int main(void)
 	shell("echo %ld >" MAX_BYTES, max_bytes);
 	RUN(goes_with_its_session);
 	RUN(filled_once);
+	RUN(filled_by_who_guesses);
 	RUN(holds_nobody_up);
 	shell("echo %ld >/sys/module/kvpool/parameters/create_workers", workers);
 	return cases_end();

@@ -110,8 +110,8 @@ verdict "no work queue for the reaper" step_fails 'alloc_workqueue|alloc_workque
 # Not EEXIST, as for a class that is there: 7.3 turns that into EBUSY.
 verdict "class refused" step_fails 'class_register|__class_register' 1 -12 "$enomem"
 verdict "no device numbers" step_fails alloc_chrdev_region 1 -16 "Device or resource busy"
-verdict "no control device" step_fails cdev_add 1 -12 "$enomem"
-verdict "no pool devices" step_fails cdev_add 2 -12 "$enomem"
+verdict "pools' nodes can't be opened" step_fails cdev_add 1 -12 "$enomem"
+verdict "the control node can't be opened" step_fails cdev_add 2 -12 "$enomem"
 verdict "no control node" step_fails device_create 1 -12 "$enomem"
 # The kernel makes directories for every module first, how many depends on it.
 directory=$(($(calls_of kobject_create_and_add) - nodes))
