@@ -97,7 +97,7 @@ const char *parse_size(const char *text, uint64_t *bytes)
 		       "1.5G";
 	if (*text) {
 		/* 0x20 makes the letter lower case in ASCII, and the table is upper case. */
-		suffix = strchr(suffixes, *text & ~0x20);
+		suffix = memchr(suffixes, *text & ~0x20, sizeof(suffixes) - 1);
 		if (!suffix || text[1])
 			return "not a size; the suffixes are K, M, G and T, powers of 1024";
 		shift = 10 * (unsigned int)(suffix - suffixes + 1);

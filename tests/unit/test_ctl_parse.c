@@ -68,6 +68,7 @@ static void test_size(void **state)
 	static const char *const refused[] = {
 		"", "0", "0M", "M", "2X", "2MM", "2MB", "2MiB", "2 M", "1.5G", "1,5G", "-1G", "+1",
 		"16777216T", "18446744073709551616", "18014398509481984K", "2M ", "0x", "2@", "2-",
+		"64 ", "64 K",
 	};
 	uint64_t bytes;
 	size_t i;
