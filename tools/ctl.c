@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What the subcommands share. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE	/* vasprintf() */
+#endif
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,24 +11,31 @@
 #include "ctl.h"
 #include "format.h"
 
-static void print_prefix(const struct ctl *ctl)
+/* A line on stderr. Names of files and what journals say may hold anything, as on stdout. */
+static void print_line(const struct ctl *ctl, const char *text)
 {
 	/* What was printed so far comes first, also where both go to one file. */
 	fflush(stdout);
 	fputs("kvpoolctl: ", stderr);
 	if (ctl->command)
 		fprintf(stderr, "%s: ", ctl->command);
+	format_safe(stderr, text);
+	putc('\n', stderr);
 }
 
 int ctl_usage(const struct ctl *ctl, const char *format, ...)
 {
 	va_list args;
+	char *text;
+	int length;
 
-	print_prefix(ctl);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	length = vasprintf(&text, format, args);
 	va_end(args);
-	fprintf(stderr, "\nkvpoolctl: see: kvpoolctl %s%s--help\n",
+	print_line(ctl, length < 0 ? format : text);
+	if (length >= 0)
+		free(text);
+	fprintf(stderr, "kvpoolctl: see: kvpoolctl %s%s--help\n",
 		ctl->command ? ctl->command : "", ctl->command ? " " : "");
 	return CTL_USAGE;
 }
@@ -35,8 +45,7 @@ int ctl_fail(const struct ctl *ctl, const struct kvp_error *error)
 	char text[1024];
 
 	kvp_error_format(error, text, sizeof(text));
-	print_prefix(ctl);
-	fprintf(stderr, "%s\n", text);
+	print_line(ctl, text);
 	return CTL_FAILED;
 }
 

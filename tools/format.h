@@ -22,7 +22,7 @@ struct json_object;
 /* "3.5G": at most one decimal, powers of 1024. Returns `text`. */
 const char *format_size(uint64_t bytes, char text[FORMAT_SIZE_TEXT]);
 
-/* What may be printed to a terminal: every other byte becomes '?'. */
+/* What may be printed to a terminal, stderr too: every other byte becomes '?'. */
 void format_safe(FILE *out, const char *text);
 
 /* Start a line of "key: value", the values under each other; the second does the line. */

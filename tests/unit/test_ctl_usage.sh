@@ -108,6 +108,19 @@ echo 'no journal, by far' >"$dir/empty/other.journal"
 grep -q 'foreign: does not begin as a journal' "$dir/out" || complain 'a foreign file is not explained'
 grep -q 'other.journal is foreign' "$dir/err" || complain 'a foreign file is not told'
 
+# Names and words of others neither move the cursor nor make lines of their own.
+forged=$(printf '\033[2J\nkvpoolctl: all is well')
+echo 'no journal, by far' >"$dir/$forged.journal"
+check 1 '/?[2J?kvpoolctl: all is well' journal show "/$forged"
+check 2 "'?[2J?kvpoolctl: all is well'" "$forged"
+check 2 "'?[2J?kvpoolctl: all is well'" list "$forged"
+check 2 "option '--?[2J?kvpoolctl: all is well'" list "--$forged"
+check 2 '--dir ?[2J?kvpoolctl: all is well: not an' recover --dir "$forged"
+"$KVPOOLCTL" journal show "$dir/$forged.journal" >"$dir/out" 2>"$dir/err"
+grep -qF '?[2J?kvpoolctl: all is well.journal is foreign' "$dir/err" ||
+	complain 'the name of a file is printed as it is'
+[ "$(wc -l <"$dir/err")" -eq 1 ] || complain 'the name of a file makes a line'
+
 # No pool is in sight, so the module is not asked.
 check 0 'unmapped' resolve --pid $$ 0x1000 4096
 check 0 '"kind":"unmapped"' resolve --json --pid $$ 0x1000 4096
