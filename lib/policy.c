@@ -64,21 +64,54 @@ int kvp_policy_start(struct kvp_ctx *ctx, const struct kvp_options *options,
 /*
  * JSON by hand: the common libraries for it share names of functions, and a
  * process that has one must be able to load this library.
- *
- * Writes a string. Bytes above ASCII pass: names in messages are the caller's.
+ */
+
+/*
+ * Bytes of the character of UTF-8 at `at`; 0: it is none. The NUL is no byte of one.
+ */
+static unsigned int character(const unsigned char *at)
+{
+	/* By length: what a shorter one says as well is none. */
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	unsigned int length, i;
+	uint32_t code;
+
+	if (at[0] < 0x80)
+		return 1;
+	if (at[0] < 0xc0 || at[0] > 0xf4)
+		return 0;
+	length = at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+	code = at[0] & (0x7fU >> length);
+	for (i = 1; i < length; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (at[i] & 0x3fU);
+	}
+	if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		return 0;
+	return length;
+}
+
+/*
+ * Writes a string. Names in messages are the caller's, of whatever bytes, and a
+ * message that is too long is cut, in the middle of a character too.
  */
 static void put_string(FILE *to, const char *text)
 {
-	const unsigned char *at;
+	const unsigned char *at = (const unsigned char *)text;
+	unsigned int length;
 
 	fputc('"', to);
-	for (at = (const unsigned char *)text; *at; at++) {
-		if (*at == '"' || *at == '\\')
+	for (; *at; at += length ? length : 1) {
+		length = character(at);
+		if (!length)
+			fputc('?', to);
+		else if (*at == '"' || *at == '\\')
 			fprintf(to, "\\%c", *at);
 		else if (*at < 0x20 || *at == 0x7f)
 			fprintf(to, "\\u%04x", *at);
 		else
-			fputc(*at, to);
+			fwrite(at, 1, length, to);
 	}
 	fputc('"', to);
 }

@@ -207,6 +207,60 @@ static void falls_back(void **state)
 			"phase register, device store0: buffer 1: can't register");
 }
 
+/* 31 characters fit in the 63 bytes of a device's name, and half of another. */
+static const char *long_name(void *arg, uint32_t device)
+{
+	(void)arg;
+	(void)device;
+	return "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+	       "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+	       "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+	       "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4";
+}
+
+/* JSON is UTF-8, whatever the names are. */
+static void line_is_utf8(void **state)
+{
+	static const struct {
+		const char *name, *put;
+	} cases[] = {
+		/* The first and last of each length. */
+		{ "\xc2\x80\xdf\xbf", "\xc2\x80\xdf\xbf" },
+		{ "\xe0\xa0\x80\xef\xbf\xbf", "\xe0\xa0\x80\xef\xbf\xbf" },
+		{ "\xed\x9f\xbf\xee\x80\x80", "\xed\x9f\xbf\xee\x80\x80" },
+		{ "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf", "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf" },
+		/* Alone, cut, said longer than need be, of no character. */
+		{ "a\x80z\xff", "a?z?" },
+		{ "\xc3", "?" },
+		{ "\xe2\x82", "??" },
+		{ "\xf0\x9f\x98z", "???z" },
+		{ "\xc1\xbf", "??" },
+		{ "\xe0\x9f\xbf", "???" },
+		{ "\xf0\x8f\xbf\xbf", "????" },
+		{ "\xed\xa0\x80", "???" },
+		{ "\xf4\x90\x80\x80", "????" },
+		{ "\xf8\x90\x80\x80", "????" },
+		{ "\xc3\"\n", "?\\\"\\u000a" },
+	};
+	char want[64];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		store.register_calls = 0;
+		store.fail_register = 1;
+		store.register_ret = -5;
+		strcpy(fake_world_info(1)->name, cases[i].name);
+		assert_int_equal(do_register("draft"), KVP_FALLBACK);
+		snprintf(want, sizeof(want), "\"name\":\"%s\"}", cases[i].put);
+		assert_contains(line, want);
+	}
+	registrar->ops.device_name = long_name;
+	store.register_calls = 0;
+	assert_int_equal(do_register("draft"), KVP_FALLBACK);
+	assert_contains(line, "\xc3\xa4?\",\"errno\"");
+}
+
 /* The first seed: the draft pool is not of the domain at all. */
 static void falls_back_from_a_check(void **state)
 {
@@ -406,6 +460,7 @@ int main(void)
 		cmocka_unit_test(option_wins),
 		cmocka_unit_test(unknown_is_an_error),
 		policy_test(falls_back),
+		policy_test(line_is_utf8),
 		policy_test(falls_back_from_a_check),
 		policy_test(comes_back),
 		policy_test(falls_back_from_the_commit),
