@@ -833,14 +833,14 @@ struct kvp_transaction_options {
  * NULL, `commit` was not called or its effect is undone by the caller, `error` says
  * why, the log function of the context was called, and the pools' state is FALLBACK_L2. It is still
  * an errno when entries are quarantined, since a device may write to the pool,
- * and when the arguments make no sense (options, registrars, the list).
+ * and when the arguments make no sense (options, domain, registrars, the list).
  *
  * Errors of kvp_check(); -EDQUOT RLIMIT_MEMLOCK; -ENOSPC max_mr, or more than
  * 2^32 - 1 registrations; -EMSGSIZE the block is larger than max_mr_size;
  * -EBUSY a buffer shares a byte with what is quarantined in this context;
- * -EINVAL the list is not sealed or empty, or a registrar is given twice; what a
- * registrar returned (a code that is no negative errno is -EREMOTEIO, and the
- * code is in the message).
+ * -EINVAL the list is not sealed or empty, `domain` is no name, or a registrar is
+ * given twice; what a registrar returned (a code that is no negative errno is
+ * -EREMOTEIO, and the code is in the message).
  * Of the journal, phase journal and with nothing registered: -EACCES, -EPERM,
  * -ENOENT, -ENOTDIR, -EROFS no directory that this user alone may write to;
  * -ENOSPC, -EDQUOT, -EFBIG no space for all that the transaction may write;

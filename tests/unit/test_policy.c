@@ -343,13 +343,22 @@ static void no_fallback_onto_quarantine(void **state)
 static void not_from_nonsense(void **state)
 {
 	struct kvp_registrar *twice[2] = { registrar, registrar };
+	static const char *const domains[] = { NULL, "", "k v", "kv\n" };
+	unsigned int i;
 
 	(void)state;
+	for (i = 0; i < sizeof(domains) / sizeof(domains[0]); i++) {
+		assert_int_equal(kvp_register(fake_world_ctx(), domains[i], list, &registrar, 1,
+					      NULL, &registration, &error), -EINVAL);
+		assert_null(registration);
+		assert_contains(error.message, "domain");
+	}
 	assert_int_equal(kvp_register(fake_world_ctx(), "kv", list, twice, 2, NULL, &registration,
 				      &error), -EINVAL);
 	assert_int_equal(do_register("a\tb"), -EINVAL);
 	assert_int_equal(lines, 0);
 	assert_int_equal(report().fallbacks, 0);
+	assert_string_equal(fake_world_states(), "");
 }
 
 static void fails_closed(void **state)
