@@ -61,6 +61,20 @@ static int print_report(const struct ctl *ctl, const struct kvp_recovery_report 
 	return CTL_OK;
 }
 
+/* What no error of the report stands for, and has to be done all the same, or may have to be. */
+static int check_left(const struct ctl *ctl, const struct kvp_recovery_report *report)
+{
+	const uint32_t kept = report->count[KVP_RECOVERY_FILE_KEPT],
+		       busy = report->count[KVP_RECOVERY_FILE_BUSY],
+		       unknown = report->count[KVP_RECOVERY_FILE_UNKNOWN];
+
+	if (!kept && !busy && !unknown)
+		return CTL_OK;
+	return ctl_fail_errno(ctl, 0, "recover again without --json, which names the causes, and "
+			      "when they are gone", "journals are left: %" PRIu32 " kept, %" PRIu32
+			      " busy, %" PRIu32 " unknown", kept, busy, unknown);
+}
+
 /* All of them, or the status of the first that can't be. */
 static int load(const struct ctl *ctl, struct stores *stores)
 {
@@ -102,9 +116,9 @@ static int recover(const struct ctl *ctl, struct kvp_recovery_options *options)
 	else
 		status = CTL_OK;
 	kvp_close(ctx);
-	if (!status && report.first.err)
-		status = ctl_fail(ctl, &report.first);
-	return status;
+	if (status)
+		return status;
+	return report.first.err ? ctl_fail(ctl, &report.first) : check_left(ctl, &report);
 }
 
 static int run(struct ctl *ctl, int argc, char **argv)
@@ -187,6 +201,7 @@ const struct ctl_command ctl_recover = {
 		"  --time-limit SECONDS how long a call of a store may take; default no limit\n"
 		"  --json               an object that counts what was done\n"
 		"  -h, --help           this text\n\n"
-		"Exit codes: 0 nothing is left to do, 1 something is, or it failed.\n",
+		"Exit codes: 0 nothing is left to do, or with --dry-run would be; 1 something is, or may\n"
+		"be (quarantined, refused, failed, kept, busy, unknown), or the command failed.\n",
 	.run = run,
 };

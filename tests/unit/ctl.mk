@@ -6,3 +6,6 @@ UNIT_EXTRA_test_ctl_format := tools/json.c tools/format.c \
 UNIT_LIBS_test_ctl_format := -ljson-c
 UNIT_EXTRA_test_ctl_journal := tools/format_journal.c tools/format.c tools/json.c
 UNIT_LIBS_test_ctl_journal := -ljson-c
+UNIT_EXTRA_test_ctl_recover := tools/ctl_recover.c tools/ctl.c tools/parse.c tools/json.c \
+	tools/format.c tools/format_pool.c tools/format_journal.c
+UNIT_LIBS_test_ctl_recover := -ljson-c

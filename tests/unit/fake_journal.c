@@ -82,6 +82,21 @@ void fake_journal_store(const char *path, const void *bytes, size_t size)
 	assert_int_equal(fclose(file), 0);
 }
 
+void fake_journal_rewrite(void (*change)(struct kvp_journal_file_record *file))
+{
+	union kvp_journal_any_record record = { 0 };
+	const char *path = fake_journal_path();
+	size_t size;
+	char *bytes = fake_journal_load(path, &size);
+
+	memcpy(&record, bytes, sizeof(record.file));
+	change(&record.file);
+	kvp_journal_seal(&record.head, KVP_JOURNAL_FILE, 0);
+	memcpy(bytes, &record, sizeof(record.file));
+	fake_journal_store(path, bytes, size);
+	free(bytes);
+}
+
 const char *fake_journal_types(void)
 {
 	static const char *const names[] = {

@@ -17,6 +17,9 @@ const char *fake_journal_path(void);
 void *fake_journal_load(const char *path, size_t *size);
 void fake_journal_store(const char *path, const void *bytes, size_t size);
 
+/* The first record of the only file as another process, boot or namespace would have written it. */
+void fake_journal_rewrite(void (*change)(struct kvp_journal_file_record *file));
+
 /*
  * The types of the records of the only file, as "file begin pool intent"; fails
  * the test when a record is not whole, or not the next. Space behind them is no record.

@@ -193,22 +193,6 @@ static void every_byte_flipped(void **state)
 	assert_int_equal(fake_store_held(), 0);
 }
 
-/* The first record as another process, boot or namespace would have written it. */
-static void rewrite(void (*change)(struct kvp_journal_file_record *file))
-{
-	union kvp_journal_any_record record = { 0 };
-	const char *path = fake_journal_path();
-	size_t size;
-	char *bytes = fake_journal_load(path, &size);
-
-	memcpy(&record, bytes, sizeof(record.file));
-	change(&record.file);
-	kvp_journal_seal(&record.head, KVP_JOURNAL_FILE, 0);
-	memcpy(bytes, &record, sizeof(record.file));
-	fake_journal_store(path, bytes, size);
-	free(bytes);
-}
-
 static void other_boot(struct kvp_journal_file_record *file)
 {
 	file->boot_id[3] ^= 1;
@@ -230,7 +214,7 @@ static void from_another_boot(void **state)
 {
 	(void)state;
 	fake_store_process(FAKE_EXIT, true, 0, false);
-	rewrite(other_boot);
+	fake_journal_rewrite(other_boot);
 	fake_store_recover(false);
 	assert_string_equal(fake_store_events(), "entry-gone:2 entry-gone:1 entry-gone:0 "
 			    "pool-gone:1 removed");
@@ -242,7 +226,7 @@ static void from_another_namespace(void **state)
 {
 	(void)state;
 	fake_store_process(FAKE_EXIT, true, 0, false);
-	rewrite(other_namespace);
+	fake_journal_rewrite(other_namespace);
 	fake_store_recover(false);
 	assert_string_equal(fake_store_events(), "unknown");
 	assert_int_equal(fake_store->undo_calls, 0);
@@ -253,7 +237,7 @@ static void pid_was_used_again(void **state)
 {
 	(void)state;
 	fake_store_process(FAKE_EXIT, false, 0, false);
-	rewrite(reused_pid);
+	fake_journal_rewrite(reused_pid);
 	fake_store_recover(false);
 	assert_int_equal(fake_store_held(), 0);
 	assert_int_equal(fake_journal_files(), 0);
