@@ -13,7 +13,7 @@
  *   span.c                         names of memory
  *   list.c, overlap.c, snapshot.c, check.c, limits.c
  *                                  what a transaction needs to know first
- *   worker.c, parallel.c, registrar.c, verbs.c, load.c, call.c
+ *   thread.c, worker.c, parallel.c, registrar.c, verbs.c, load.c, call.c
  *                                  what registers, and calling it
  *   process.c, journal*.c, recover*.c
  *                                  the durable journal: see journal.h

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Threads for the length of one call: none is left when it returns. */
-#include <signal.h>
 #include <stdlib.h>
 
 #include "transaction.h"
@@ -24,14 +23,9 @@ static void run_threads(uint32_t threads, void (*work)(void *data), void *data)
 	pthread_t *others = calloc(threads - 1, sizeof(*others));
 	struct share share = { .work = work, .data = data };
 	uint32_t count = 0;
-	sigset_t all, before;
 
-	/* Signals of the process are not these threads' business. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (others && count < threads - 1 && !pthread_create(&others[count], NULL, run, &share))
+	while (others && count < threads - 1 && !kvp_thread_start(&others[count], run, &share))
 		count++;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	work(data);
 	while (count--)
 		pthread_join(others[count], NULL);

@@ -122,6 +122,11 @@ const char *kvp_registrar_device(const struct kvp_registrar *registrar, uint32_t
  */
 int kvp_returned(int value, bool *foreign);
 
+/* ------------------------------------------------------------------ thread.c */
+
+/* pthread_create() of a thread that signals to the process are not delivered to. -EAGAIN. */
+int kvp_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
+
 /* ------------------------------------------------------------------ worker.c */
 
 /* A thread that does one thing at a time for whoever waits for it, up to a limit. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* A thread that works for a caller who doesn't wait for longer than a limit. */
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -65,19 +64,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Signals of the process are not this thread's business. */
-static int start(struct kvp_worker *worker)
-{
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&worker->thread, NULL, run, worker);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -err;
-}
-
 int kvp_worker_new(uint64_t limit, struct kvp_worker **result)
 {
 	struct kvp_worker *worker = calloc(1, sizeof(*worker));
@@ -94,7 +80,7 @@ int kvp_worker_new(uint64_t limit, struct kvp_worker **result)
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&worker->done, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	err = start(worker);
+	err = kvp_thread_start(&worker->thread, run, worker);
 	if (err) {
 		destroy(worker);
 		return err;

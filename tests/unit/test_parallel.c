@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Registering by several threads: the same result, order and first error. */
 #include <sched.h>
+#include <signal.h>
 
 #include "fake_world.h"
 
@@ -266,6 +267,62 @@ static void too_many(void **state)
 	assert_int_equal(store.registered, 0);
 }
 
+static pthread_t main_thread;
+static atomic_uint masked;	/* threads of the library that have looked */
+
+static void look_at_mask(void *data)
+{
+	if (!pthread_equal(pthread_self(), main_thread)) {
+		pthread_sigmask(SIG_SETMASK, NULL, data);
+		atomic_fetch_add(&masked, 1);
+	}
+	/* The only other thread can't come too late. */
+	while (!atomic_load(&masked))
+		sched_yield();
+}
+
+/* What the thread itself raises gets to the application's handler, and nothing else does. */
+static void assert_mask(sigset_t *mask)
+{
+	static const int own[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
+	static const int others[] = { SIGINT, SIGTERM, SIGCHLD, SIGALRM, SIGUSR1, SIGABRT };
+	unsigned int i;
+
+	assert_int_equal(atomic_load(&masked), 1);
+	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		assert_false(sigismember(mask, own[i]));
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_true(sigismember(mask, others[i]));
+	/* The caller's is as it was. */
+	pthread_sigmask(SIG_SETMASK, NULL, mask);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(sigismember(mask, others[i]));
+}
+
+static void no_op(void *data)
+{
+	(void)data;
+}
+
+static void signals(void **state)
+{
+	const struct kvp_crew crew = { .threads = 2 };
+	struct kvp_worker *worker;
+	sigset_t mask;
+
+	(void)state;
+	main_thread = pthread_self();
+	atomic_store(&masked, 0);
+	kvp_parallel(&crew, look_at_mask, &mask);
+	assert_mask(&mask);
+
+	atomic_store(&masked, 0);
+	assert_int_equal(kvp_worker_new(60000000000, &worker), 0);
+	assert_int_equal(kvp_worker_do(worker, look_at_mask, &mask, no_op), 0);
+	kvp_worker_free(worker, no_op, NULL);
+	assert_mask(&mask);
+}
+
 #define parallel_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -277,6 +334,7 @@ int main(void)
 		parallel_test(what_fails_to_be_undone),
 		parallel_test(threads_of_the_caller),
 		parallel_test(too_many),
+		cmocka_unit_test(signals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* Threads of the library's own. */
+#include <signal.h>
+
+#include "transaction.h"
+
+int kvp_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
+{
+	/* A thread raises these itself: blocked, they end the process past its handler. */
+	static const int own[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
+	sigset_t others, before;
+	unsigned int i;
+	int err;
+
+	sigfillset(&others);
+	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		sigdelset(&others, own[i]);
+	pthread_sigmask(SIG_SETMASK, &others, &before);
+	err = pthread_create(thread, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -err;
+}
