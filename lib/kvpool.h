@@ -22,10 +22,16 @@
  *    Requests of one context run one after another, but for the allocation of
  *    a pool's memory, which keeps nobody waiting.
  *    Freeing a handle while another thread uses it is the caller's error.
+ *    pthread_cancel() of a thread that is inside a call is not supported: reading an
+ *    answer and waiting are cancellation points, and locks and memory would stay
+ *    behind. In a thread that may be cancelled, PTHREAD_CANCEL_DISABLE goes around
+ *    the calls.
  *  - Any call that asks the kernel may also return -EPROTO (an answer that makes
  *    no sense: module and library don't fit), -ENOBUFS, -EMFILE or -ENOMEM.
- *  - After fork() the child may use the mappings it inherited; for anything
- *    else it must open a context of its own.
+ *  - fork() and exec() may come at any time, while other threads are inside calls
+ *    too. After fork() the child may use the mappings it inherited; for anything
+ *    else it must open a context of its own. Every descriptor of the library is
+ *    closed by exec(); a child that does not call it keeps session and pools alive.
  */
 #ifndef KVPOOL_H
 #define KVPOOL_H
