@@ -153,11 +153,12 @@ $(BUILD)/unit/test_%: $(BUILD)/unit/tests/unit/test_%.o $(UNIT_OBJ)
 		$(patsubst %.c,$(BUILD)/unit/%.o,$(LIB_SRC) $(UNIT_SUPPORT) $(UNIT_EXTRA_test_$*)) \
 		$(UNIT_WRAPS) -lcmocka -lmnl -libverbs $(UNIT_LIBS_test_$*)
 
-# Shared objects that test_load loads, each another kind.
+# Shared objects that test_load loads, each another kind; they show no more than they must.
 UNIT_LOADED := $(patsubst %,$(BUILD)/unit/loaded_%.so,store batch none newer half nameless)
 $(BUILD)/unit/loaded_%.so: tests/unit/loaded_store.c lib/kvpool_store.h lib/kvpool.h
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -std=gnu11 $(WARN) -Wno-unused-function -fPIC -shared -DLOADED_$* -o $@ $<
+	$(CC) $(CFLAGS) -std=gnu11 $(WARN) -Wno-unused-function -fPIC -fvisibility=hidden -shared \
+		-DLOADED_$* -o $@ $<
 
 unit-tests: $(UNIT_BIN) $(UNIT_LOADED)
 

@@ -61,7 +61,8 @@ struct kvp_store {
 				const uint64_t *cookies, int *results);
 };
 
-extern const struct kvp_store kvp_store;
+/* Exported, also from what is built with -fvisibility=hidden. */
+extern const struct kvp_store kvp_store __attribute__((visibility("default")));
 
 #ifdef __cplusplus
 }
