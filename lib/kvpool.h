@@ -649,7 +649,8 @@ int kvp_list_new(enum kvp_empty empty, struct kvp_list **list);
 /*
  * Empty buffers are taken. -ENOMEM; -EINVAL a NULL address with a length, an
  * unknown flag, or the list is sealed. A failure ends the list, since indices
- * would shift: what is called next fails with the same error, as repeated.
+ * would shift: what is called next fails with the same error, as repeated. A sealed
+ * list stays as it is.
  */
 int kvp_list_add(struct kvp_list *list, const struct kvp_buffer *buffer);
 /*
@@ -682,9 +683,11 @@ struct kvp_chunk {
  * (0: no limit). `register_chunk` returns 0 and sets *cookie, or any other value,
  * which is a failure: a negative errno, or a code of an engine, positive ones
  * too. `unregister_chunk` the same. Devices are numbered 0 to devices - 1.
- * The functions are called from the thread that runs the transaction, or with
- * `threads` of struct kvp_transaction_options from any of them; by one at a time
- * unless `concurrent` is set.
+ * Those that register and unregister are called from the thread that runs the
+ * transaction, or with `threads` of struct kvp_transaction_options from any of them;
+ * by one at a time unless `concurrent` is set. `limits` and `device_name` don't wait
+ * for their turn: whoever uses the registrar calls them, beside each other and beside
+ * a call that registers.
  */
 struct kvp_registrar_ops {
 	size_t struct_size;
