@@ -121,10 +121,13 @@ static int begin(struct kvp_registration *registration, const char *domain,
 	if (err) {
 		take_back(log, at, sequence);
 		record->log = NULL;
-		/* The space of those that are open went with it. */
-		log->reserved = 0;
+		/*
+		 * The space of those that are open went with it, and is still theirs: if it
+		 * can't be had again now, the next transaction is refused without it.
+		 */
+		log->reserved = before;
 		if (before)
-			(void)kvp_log_reserve(log, before);
+			(void)kvp_log_reserve(log, 0);
 		return kvp_log_fail(log, err, "write", log->dir ? log->dir : "", error);
 	}
 	record->reserved = worst - (log->offset - at);

@@ -301,6 +301,42 @@ static void quarantine_keeps_the_file(void **state)
 	assert_int_equal(journal()->reserved, 0);
 }
 
+/*
+ * A transaction that can't begin takes the space of one that is open with it. Where
+ * that can't be had again it is still counted.
+ */
+static void space_of_others(void **state)
+{
+	struct kvp_registration *open, *other;
+	struct kvp_buffer buffer = {
+		.addr = (void *)(uintptr_t)(FAKE_BASE + 32 * MIB), .length = 2 * MIB,
+	};
+	struct kvp_list *more = fake_world_list(&buffer, 1);
+
+	(void)state;
+	assert_int_equal(do_register(NULL), 0);
+	open = registration;
+	fake_fail(FAKE_WRITE, 1, EIO);
+	fake_fail(FAKE_FALLOCATE, 1, ENOSPC);
+	assert_int_equal(kvp_register(fake_world_ctx(), "kv", more, &registrar, 1, NULL, &other,
+				      &error), -EIO);
+	assert_true(fake_failed(FAKE_WRITE) && fake_failed(FAKE_FALLOCATE));
+	assert_int_equal(journal()->reserved, open->record.reserved);
+	assert_int_equal(journal()->end, journal()->offset);
+	/* The next has it back, or does not begin. */
+	fake_fail(FAKE_FALLOCATE, 0, ENOSPC);
+	assert_int_equal(kvp_register(fake_world_ctx(), "kv", more, &registrar, 1, NULL, &other,
+				      &error), -ENOSPC);
+	assert_int_equal(kvp_register(fake_world_ctx(), "kv", more, &registrar, 1, NULL, &other,
+				      &error), 0);
+	assert_int_equal(journal()->reserved, open->record.reserved + other->record.reserved);
+	assert_true(journal()->end >= journal()->offset + journal()->reserved);
+	assert_int_equal(kvp_unregister(fake_world_ctx(), &other, NULL), 0);
+	assert_int_equal(kvp_unregister(fake_world_ctx(), &open, NULL), 0);
+	assert_int_equal(journal()->reserved, 0);
+	kvp_list_free(more);
+}
+
 /* Entries move up when others go; in the journal they keep their number. */
 static void numbers_stay(void **state)
 {
@@ -448,6 +484,7 @@ int main(void)
 		journal_test(no_space_is_known_before),
 		journal_test(limit_of_file_size),
 		journal_test(quarantine_keeps_the_file),
+		journal_test(space_of_others),
 		journal_test(numbers_stay),
 		journal_test(left_open_is_left),
 		journal_test(does_not_grow),
