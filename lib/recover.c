@@ -94,17 +94,36 @@ static bool is_journal(const char *name)
 	return length > suffix && !strcmp(name + length - suffix, KVP_JOURNAL_SUFFIX);
 }
 
+/* Whether it has no more than the first record: space that was reserved behind it is none. */
+static bool is_empty(int fd, const char *name)
+{
+	const struct kvp_journal_info *info;
+	struct kvp_journal *journal;
+	bool empty;
+
+	if (kvp_journal_read_fd(fd, name, &journal, NULL))
+		return false;
+	info = kvp_journal_info(journal);
+	empty = info->records <= 1 && (info->condition == KVP_JOURNAL_WHOLE ||
+				       info->condition == KVP_JOURNAL_TORN);
+	kvp_journal_free(journal);
+	return empty;
+}
+
 /* Remove what a process left that died before its journal had a name: nothing is in it. */
 static void remove_hidden(const struct kvp_recovery *recovery, const char *name)
 {
 	struct stat st;
+	int fd;
 
 	if (recovery->options.dry_run || !is_journal(name))
 		return;
-	if (!fstatat(recovery->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
-	    st.st_size <= (off_t)sizeof(struct kvp_journal_file_record) &&
-	    st.st_mtime + HIDDEN_SECONDS < time(NULL))
+	fd = kvp_recovery_open(recovery, name, O_RDONLY);
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && st.st_mtime + HIDDEN_SECONDS < time(NULL) && is_empty(fd, name))
 		unlinkat(recovery->dir_fd, name, 0);
+	close(fd);
 }
 
 static int list(const struct kvp_recovery *recovery, struct names *names)

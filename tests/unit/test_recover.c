@@ -27,7 +27,7 @@ static void assert_reverse(void)
 		assert_true(fake_store->undone[i] < fake_store->undone[i - 1]);
 }
 
-/* Make hidden files look old: their process died before they had a name. */
+/* Make a hidden file look old: its process died before it had a name. */
 static void age(void)
 {
 	const struct timespec times[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
@@ -492,6 +492,63 @@ static void files_have_space(void **state)
 	assert_true(size > written(fake_journal_path()));
 }
 
+/* Rename the only file to what its process called it before its first record was there. */
+static void hide(void)
+{
+	char path[400], hidden[400];
+	const char *name;
+
+	strcpy(path, fake_journal_path());
+	name = strrchr(path, '/') + 1;
+	snprintf(hidden, sizeof(hidden), "%s/.%s", fake_store_dir, name);
+	assert_int_equal(rename(path, hidden), 0);
+}
+
+/* Killed between the first record and the name: with the space of a mapped file, if it is one. */
+static void killed_before_the_name(void **state)
+{
+	struct kvp_log log = { 0 };
+	pid_t pid = fake_fork();
+
+	(void)state;
+	if (!pid)
+		_exit(kvp_log_init(&log, fake_store_dir, NULL) ? 1 : 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	hide();
+	/* It may be about to get its name. */
+	fake_store_recover(false);
+	assert_int_equal(fake_journal_files(), 1);
+	age();
+	fake_store_recover(true);
+	assert_int_equal(fake_journal_files(), 1);
+	fake_store_recover(false);
+	assert_int_equal(fake_journal_files(), 0);
+	assert_string_equal(fake_store_events(), "");
+}
+
+/* What says something, and what is no journal, is not this library's to remove. */
+static void hidden_by_others(void **state)
+{
+	char path[400];
+
+	(void)state;
+	fake_store_process(FAKE_EXIT, false, 0, false);
+	hide();
+	age();
+	fake_store_recover(false);
+	assert_int_equal(fake_journal_files(), 1);
+	strcpy(path, fake_journal_path());
+	fake_journal_store(path, "notes", 5);
+	age();
+	fake_store_recover(false);
+	assert_int_equal(fake_journal_files(), 1);
+	/* Half a record it may be. */
+	fake_journal_store(path, "", 0);
+	age();
+	fake_store_recover(false);
+	assert_int_equal(fake_journal_files(), 0);
+}
+
 int main(void)
 {
 #define recover_test(function) \
@@ -500,6 +557,8 @@ int main(void)
 	{ "mapped_" #function, function, mapped_setup, fake_store_teardown, NULL }
 	const struct CMUnitTest tests[] = {
 		recover_test(killed_at_every_record),
+		recover_test(killed_before_the_name),
+		recover_test(hidden_by_others),
 		recover_test(killed_recoveries),
 		recover_test(dry_run_changes_nothing),
 		recover_test(cut_at_every_byte),
@@ -518,6 +577,7 @@ int main(void)
 		recover_test(no_memory),
 		mapped_test(files_have_space),
 		mapped_test(killed_at_every_record),
+		mapped_test(killed_before_the_name),
 		mapped_test(killed_recoveries),
 		mapped_test(dry_run_changes_nothing),
 		mapped_test(cut_at_every_byte),
