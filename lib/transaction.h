@@ -137,7 +137,7 @@ int kvp_worker_new(uint64_t limit, struct kvp_worker **worker);
 /*
  * Have `work` called. 0: it has returned. -ETIMEDOUT: it still runs, and `data`
  * is handed to `drop` by the thread when it has returned. -EBUSY: an earlier one
- * still runs, and this one was not called.
+ * still runs, and this one was not called. One caller at a time: a registrar's turn.
  */
 int kvp_worker_do(struct kvp_worker *worker, void (*work)(void *data), void *data,
 		  void (*drop)(void *data));

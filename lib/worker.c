@@ -8,7 +8,6 @@
 struct kvp_worker {
 	pthread_t thread;
 	uint64_t limit;		/* nanoseconds */
-	pthread_mutex_t turn;	/* one caller at a time; outside of lock */
 	pthread_mutex_t lock;	/* protects all below */
 	pthread_cond_t wake;	/* the thread's */
 	pthread_cond_t done;	/* the caller's */
@@ -28,7 +27,6 @@ static void destroy(struct kvp_worker *worker)
 	pthread_cond_destroy(&worker->done);
 	pthread_cond_destroy(&worker->wake);
 	pthread_mutex_destroy(&worker->lock);
-	pthread_mutex_destroy(&worker->turn);
 	free(worker);
 }
 
@@ -73,7 +71,6 @@ int kvp_worker_new(uint64_t limit, struct kvp_worker **result)
 	if (!worker)
 		return -ENOMEM;
 	worker->limit = limit;
-	pthread_mutex_init(&worker->turn, NULL);
 	pthread_mutex_init(&worker->lock, NULL);
 	pthread_cond_init(&worker->wake, NULL);
 	pthread_condattr_init(&monotonic);
@@ -110,7 +107,6 @@ int kvp_worker_do(struct kvp_worker *worker, void (*work)(void *data), void *dat
 	struct timespec end;
 	int err = 0;
 
-	pthread_mutex_lock(&worker->turn);
 	pthread_mutex_lock(&worker->lock);
 	if (worker->late) {
 		err = -EBUSY;
@@ -128,7 +124,6 @@ int kvp_worker_do(struct kvp_worker *worker, void (*work)(void *data), void *dat
 	err = worker->late ? -ETIMEDOUT : 0;
 out:
 	pthread_mutex_unlock(&worker->lock);
-	pthread_mutex_unlock(&worker->turn);
 	return err;
 }
 
