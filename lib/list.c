@@ -11,10 +11,10 @@ struct kvp_list {
 	struct kvp_buffer *buffers;	/* those with bytes */
 	uint32_t *index;		/* the caller's index of each of them */
 	uint32_t count;
-	uint32_t size;			/* members that buffers and index have room for */
+	uint32_t buffers_room, index_room;
 	uint32_t *empty;		/* the caller's indices of the others */
 	uint32_t empty_count;
-	uint32_t empty_size;
+	uint32_t empty_room;
 	uint32_t added;
 	struct kvp_error error;		/* the first failure; err 0: none */
 };
@@ -33,48 +33,21 @@ KVP_EXPORT int kvp_list_new(enum kvp_empty policy, struct kvp_list **list)
 	return 0;
 }
 
-/* Members to make room for when `count` are in use and all are taken; 0: no more can be. */
-static uint32_t next_size(uint32_t count)
-{
-	if (count >= UINT32_MAX / 2)
-		return 0;
-	return count ? count * 2 : 16;
-}
-
 static int add_empty(struct kvp_list *list)
 {
-	if (list->empty_count == list->empty_size) {
-		const uint32_t size = next_size(list->empty_size);
-		uint32_t *grown = size ? reallocarray(list->empty, size, sizeof(*grown)) : NULL;
-
-		if (!grown)
-			return -ENOMEM;
-		list->empty = grown;
-		list->empty_size = size;
-	}
+	if (kvp_array_grow(&list->empty, list->empty_count, &list->empty_room,
+			   sizeof(*list->empty)))
+		return -ENOMEM;
 	list->empty[list->empty_count++] = list->added;
 	return 0;
 }
 
 static int add_buffer(struct kvp_list *list, const struct kvp_buffer *buffer)
 {
-	if (list->count == list->size) {
-		const uint32_t size = next_size(list->size);
-		struct kvp_buffer *buffers;
-		uint32_t *index;
-
-		if (!size)
-			return -ENOMEM;
-		buffers = reallocarray(list->buffers, size, sizeof(*buffers));
-		if (!buffers)
-			return -ENOMEM;
-		list->buffers = buffers;
-		index = reallocarray(list->index, size, sizeof(*index));
-		if (!index)
-			return -ENOMEM;
-		list->index = index;
-		list->size = size;
-	}
+	if (kvp_array_grow(&list->buffers, list->count, &list->buffers_room,
+			   sizeof(*list->buffers)) ||
+	    kvp_array_grow(&list->index, list->count, &list->index_room, sizeof(*list->index)))
+		return -ENOMEM;
 	list->buffers[list->count] = *buffer;
 	list->index[list->count++] = list->added;
 	return 0;
