@@ -10,6 +10,7 @@
 
 #include "ctl.h"
 #include "format_journal.h"
+#include "json.h"
 
 #define SUFFIX ".journal"
 
@@ -19,16 +20,12 @@ struct show {
 	int status;
 };
 
-static int print_json(const struct ctl *ctl, struct json_object *object)
+/* Takes the object. */
+static void print(struct show *show, struct json_object *object)
 {
-	const char *text = object ? json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
-								   JSON_C_TO_STRING_NOSLASHESCAPE) :
-				    NULL;
-
-	if (!text)
-		return ctl_fail_errno(ctl, -ENOMEM, NULL, "the journal can't be printed");
-	puts(text);
-	return CTL_OK;
+	if (json_print(stdout, object, JSON_LINES))
+		show->status = ctl_fail_errno(show->ctl, -ENOMEM, NULL,
+					      "the journal can't be printed");
 }
 
 static void show_file(struct show *show, const char *path)
@@ -56,9 +53,7 @@ static void show_file(struct show *show, const char *path)
 	if (!show->ctl->json)
 		return;
 	if (!show->array) {
-		if (print_json(show->ctl, object))
-			show->status = CTL_FAILED;
-		json_object_put(object);
+		print(show, object);
 	} else if (!object || json_object_array_add(show->array, object)) {
 		json_object_put(object);
 		show->status = ctl_fail_errno(show->ctl, -ENOMEM, NULL,
@@ -82,6 +77,7 @@ static void show_directory(struct show *show, const char *path)
 
 	count = scandir(path, &entries, is_journal, alphasort);
 	if (count < 0) {
+		json_object_put(show->array);
 		show->status = ctl_fail_errno(show->ctl, -errno, NULL, "can't read %.200s", path);
 		return;
 	}
@@ -91,8 +87,8 @@ static void show_directory(struct show *show, const char *path)
 		free(entries[i]);
 	}
 	free(entries);
-	if (show->array && print_json(show->ctl, show->array))
-		show->status = CTL_FAILED;
+	if (show->array)
+		print(show, show->array);
 }
 
 static int run(struct ctl *ctl, int argc, char **argv)
@@ -121,7 +117,6 @@ static int run(struct ctl *ctl, int argc, char **argv)
 			return ctl_fail_errno(ctl, -ENOMEM, NULL, "the journals can't be printed");
 	}
 	show_directory(&show, path);
-	json_object_put(show.array);
 	return show.status;
 }
 

@@ -101,12 +101,17 @@ mkdir "$dir/empty"
 check 0 '[]' journal show --json "$dir/empty"
 : >"$dir/none.journal"
 check 0 'torn: the file is empty' journal show "$dir/none.journal"
+check 0 '"condition":"torn"' journal show --json "$dir/none.journal"
 # It is explained on stdout, and a failure on stderr.
 echo 'no journal, by far' >"$dir/empty/other.journal"
 "$KVPOOLCTL" journal show "$dir/empty" >"$dir/out" 2>"$dir/err"
 [ $? -eq 1 ] || complain 'a foreign file is no failure'
 grep -q 'foreign: does not begin as a journal' "$dir/out" || complain 'a foreign file is not explained'
 grep -q 'other.journal is foreign' "$dir/err" || complain 'a foreign file is not told'
+cp "$dir/none.journal" "$dir/empty/"
+"$KVPOOLCTL" journal show --json "$dir/empty" >"$dir/out" 2>"$dir/err"
+grep -q '^\[.*none.journal.*"condition":"torn".*},{.*other.journal.*"condition":"foreign".*]$' "$dir/out" ||
+	complain 'the journals of a directory are no array'
 
 # Names and words of others neither move the cursor nor make lines of their own.
 forged=$(printf '\033[2J\nkvpoolctl: all is well')
