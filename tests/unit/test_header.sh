@@ -84,4 +84,25 @@ case_of "every function carries the version KVPOOL_0.1" sh -c \
 	"nm -D --with-symbol-versions --defined-only '$dir/mapped.so' | grep ' T ' >'$dir/versions' &&
 	! grep -v '@@KVPOOL_0.1$' '$dir/versions'"
 
+
+# A store is exported, whatever the visibility of all else.
+cat >"$dir/store.c" <<'END'
+#include "kvpool_store.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+const struct kvp_store kvp_store = { KVP_STORE_VERSION, 0, "store", 0, 0, 0, 0, 0, 0 };
+#ifdef __cplusplus
+}
+#endif
+END
+cp "$dir/store.c" "$dir/store.cc"
+store_is_exported() { # COMPILER STANDARD SOURCE
+	# shellcheck disable=SC2086
+	"$1" "-std=$2" $warn -Ilib -fvisibility=hidden -fPIC -shared "$dir/$3" -o "$dir/store.so" &&
+		[ "$(exported "$dir/store.so")" = kvp_store ]
+}
+case_of "exports a store of C11" store_is_exported "$CC" c11 store.c
+case_of "exports a store of C++17" store_is_exported "$CXX" c++17 store.cc
+
 exit $failed
