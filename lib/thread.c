@@ -7,14 +7,14 @@
 int kvp_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
 	/* A thread raises these itself: blocked, they end the process past its handler. */
-	static const int own[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
+	static const int own[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP, 0 };
 	sigset_t others, before;
-	unsigned int i;
+	const int *signal;
 	int err;
 
 	sigfillset(&others);
-	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		sigdelset(&others, own[i]);
+	for (signal = own; *signal; signal++)
+		sigdelset(&others, *signal);
 	pthread_sigmask(SIG_SETMASK, &others, &before);
 	err = pthread_create(thread, NULL, run, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
