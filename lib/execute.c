@@ -207,11 +207,11 @@ static int undone(struct kvp_registration *registration, uint32_t n, const struc
 	struct kvp_entry *entry = &registration->entries[n];
 
 	if (call->results[i]) {
-		entry->quarantined = 1;
+		kvp_registration_quarantine(registration, n, true);
 		(void)kvp_record_step(registration, n, KVP_STEP_QUARANTINED, code_of(call, i));
 		return fail_call(registration, entry, call, i, error);
 	}
-	entry->quarantined = 0;
+	kvp_registration_quarantine(registration, n, false);
 	entry->cookie = NULL;
 	(void)kvp_record_step(registration, n, KVP_STEP_UNDONE, 0);
 	return 0;

@@ -122,7 +122,7 @@ struct kvp_ctx {
 	pthread_mutex_t lock;
 	struct kvp_nl nl;
 	uint16_t family;
-	struct kvp_registration *registrations;	/* those in force or quarantined: registration.c */
+	struct kvp_registration *registrations;	/* under way, in force, quarantined: registration.c */
 	struct kvp_created *created;	/* only with a journal; under the lock as well */
 	struct kvp_mappings mappings;
 	struct kvp_log log;

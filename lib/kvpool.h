@@ -846,7 +846,8 @@ struct kvp_transaction_options {
  *
  * Errors of kvp_check(); -EDQUOT RLIMIT_MEMLOCK; -ENOSPC max_mr, or more than
  * 2^32 - 1 registrations; -EMSGSIZE the block is larger than max_mr_size;
- * -EBUSY a buffer shares a byte with what is quarantined in this context;
+ * -EBUSY a buffer shares a byte with what is quarantined in this context, or what
+ * another thread is undoing or unregistering in it;
  * -EINVAL the list is not sealed or empty, `domain` is no name, or a registrar is
  * given twice; what a registrar returned (a code that is no negative errno is
  * -EREMOTEIO, and the code is in the message).

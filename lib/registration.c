@@ -78,11 +78,12 @@ void kvp_registration_committed(struct kvp_registration *registration)
 	pthread_mutex_unlock(&ctx->lock);
 }
 
-void kvp_registration_compact(struct kvp_registration *registration)
+void kvp_registration_compact(struct kvp_registration *registration, const struct kvp_error *why)
 {
 	struct kvp_record *record = &registration->record;
 	uint32_t i, kept = 0;
 
+	pthread_mutex_lock(&registration->ctx->lock);
 	for (i = 0; i < registration->count; i++) {
 		const enum kvp_step step = kvp_record_get(record, i);
 
@@ -93,6 +94,15 @@ void kvp_registration_compact(struct kvp_registration *registration)
 	}
 	registration->count = kept;
 	record->count = kept;
+	registration->quarantine = *why;
+	pthread_mutex_unlock(&registration->ctx->lock);
+}
+
+void kvp_registration_quarantine(struct kvp_registration *registration, uint32_t n, bool on)
+{
+	pthread_mutex_lock(&registration->ctx->lock);
+	registration->entries[n].quarantined = on;
+	pthread_mutex_unlock(&registration->ctx->lock);
 }
 
 void kvp_registration_publish(struct kvp_registration *registration)
@@ -105,7 +115,14 @@ void kvp_registration_publish(struct kvp_registration *registration)
 	pthread_mutex_unlock(&ctx->lock);
 }
 
-void kvp_registration_withdraw(struct kvp_registration *registration)
+void kvp_registration_set(struct kvp_registration *registration, bool *flag)
+{
+	pthread_mutex_lock(&registration->ctx->lock);
+	*flag = true;
+	pthread_mutex_unlock(&registration->ctx->lock);
+}
+
+static void withdraw(struct kvp_registration *registration)
 {
 	struct kvp_ctx *ctx = registration->ctx;
 	struct kvp_registration **at;
@@ -118,7 +135,6 @@ void kvp_registration_withdraw(struct kvp_registration *registration)
 		}
 	}
 	pthread_mutex_unlock(&ctx->lock);
-	registration->next = NULL;
 }
 
 void kvp_registration_free(struct kvp_registration *registration)
@@ -127,6 +143,7 @@ void kvp_registration_free(struct kvp_registration *registration)
 		return;
 	/* This is where every one ends that has nothing registered, and no other. */
 	kvp_log_end(registration);
+	withdraw(registration);
 	kvp_record_free(&registration->record);
 	free(registration->entries);
 	free(registration->set.registrars);
@@ -143,14 +160,16 @@ static bool shares(const struct kvp_buffer *buffer, const struct kvp_chunk *chun
 	return start < other + chunk->length && other < start + buffer->length;
 }
 
-static bool quarantined(const struct kvp_registration *registration,
-			const struct kvp_buffer *buffer)
+/*
+ * All that one has left which is being undone, or could not be: a registrar that goes by
+ * the span would undo what another registers of it meanwhile.
+ */
+static bool busy(const struct kvp_registration *registration, const struct kvp_buffer *buffer)
 {
 	uint32_t i;
 
 	for (i = 0; i < registration->count; i++)
-		if (registration->entries[i].quarantined &&
-		    shares(buffer, &registration->entries[i].chunk))
+		if (shares(buffer, &registration->entries[i].chunk))
 			return true;
 	return false;
 }
@@ -161,6 +180,12 @@ static int refuse(const struct kvp_registration *registration, const struct kvp_
 {
 	const struct kvp_error *why = &registration->quarantine;
 
+	if (!why->err)
+		return kvp_fail(error, -EBUSY, KVP_PHASE_CHECK, index, NULL,
+				"call again when that has returned",
+				"buffer %" PRIu32 ": %" PRIu64 " bytes at 0x%" PRIxPTR
+				" are being unregistered by another call", index, buffer->length,
+				(uintptr_t)buffer->addr);
 	kvp_fail(error, -EBUSY, KVP_PHASE_CHECK, index, why->device,
 		 "call kvp_unregister() for the registration that holds it",
 		 "buffer %" PRIu32 ": %" PRIu64 " bytes at 0x%" PRIxPTR
@@ -185,9 +210,9 @@ int kvp_registration_quarantine_check(struct kvp_ctx *ctx, const struct kvp_list
 	pthread_mutex_lock(&ctx->lock);
 	for (i = 0; i < count && !err; i++) {
 		registration = ctx->registrations;
-		/* None is in quarantine, nearly always: then no entry is looked at. */
+		/* None is ending, nearly always: then no entry is looked at. */
 		for (; registration && !err; registration = registration->next)
-			if (registration->quarantine.err && quarantined(registration, &buffers[i]))
+			if (registration->ending && busy(registration, &buffers[i]))
 				err = refuse(registration, &buffers[i], index[i], error);
 	}
 	pthread_mutex_unlock(&ctx->lock);

@@ -109,7 +109,7 @@ KVP_EXPORT void kvp_report_get(struct kvp_ctx *ctx, struct kvp_report *report)
 		for (i = 0; i < registration->count; i++)
 			if (registration->entries[i].quarantined)
 				report->quarantined++;
-			else
+			else if (registration->committed)
 				report->registered++;
 	pthread_mutex_unlock(&ctx->lock);
 }

@@ -154,9 +154,10 @@ static uint32_t undo(struct kvp_registration *registration, struct kvp_error *wh
 	uint32_t failed;
 
 	memset(why, 0, sizeof(*why));
+	/* Before the first is undone, so that nobody registers that memory meanwhile. */
+	kvp_registration_set(registration, &registration->ending);
 	failed = kvp_execute_undo(registration, why);
-	kvp_registration_compact(registration);
-	registration->quarantine = *why;
+	kvp_registration_compact(registration, why);
 	return failed;
 }
 
@@ -184,7 +185,6 @@ static int fail(struct transaction *transaction, int err, struct kvp_error *erro
 	kvp_report_note(ctx, registration->report, state, error);
 	if (failed) {
 		report_quarantine(failed, error);
-		kvp_registration_publish(registration);
 		return err;
 	}
 	if (state == KVP_REGISTRATION_FALLBACK_L2) {
@@ -207,6 +207,8 @@ static int run(struct transaction *transaction, struct kvp_error *error)
 		err = kvp_log_begin(registration, transaction->domain, error);
 	}
 	if (!err)
+		kvp_registration_publish(registration);
+	if (!err)
 		err = kvp_states_begin(registration, error);
 	if (!err) {
 		transaction->begun = true;
@@ -216,8 +218,7 @@ static int run(struct transaction *transaction, struct kvp_error *error)
 		err = commit(transaction, error);
 	if (err)
 		return fail(transaction, err, error);
-	registration->committed = true;
-	kvp_registration_publish(registration);
+	kvp_registration_set(registration, &registration->committed);
 	/*
 	 * After the caller's own commit, so that sysfs never says it before it is
 	 * true. A failure can't call that back, and is not told.
@@ -291,14 +292,11 @@ KVP_EXPORT int kvp_unregister(struct kvp_ctx *ctx, struct kvp_registration **reg
 		return kvp_fail(error, -EINVAL, KVP_PHASE_UNDO, KVP_NONE, NULL,
 				"give the context that it was registered with",
 				"the registration belongs to another context");
-	kvp_registration_withdraw(registration);
-	registration->ending = true;
 	kvp_log_retry(registration);
 	if (undo(registration, &first)) {
 		if (registration->committed)
 			kvp_states_end(registration, KVP_REGISTRATION_FAILED);
 		kvp_report_note(ctx, registration->report, KVP_REGISTRATION_FAILED, &first);
-		kvp_registration_publish(registration);
 		if (error)
 			*error = first;
 		return first.err;

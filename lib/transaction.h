@@ -274,7 +274,12 @@ struct kvp_pool_ref {
 
 struct kvp_registration {
 	struct kvp_ctx *ctx;
-	struct kvp_registration *next;	/* in ctx->registrations */
+	/*
+	 * In ctx->registrations, from before the first entry is registered until it is
+	 * freed. Meanwhile others look at it under ctx->lock, under which `entries`,
+	 * `count`, their `quarantined`, `committed`, `ending` and `quarantine` change.
+	 */
+	struct kvp_registration *next;
 	struct kvp_entry *entries;	/* in the order of registering */
 	uint32_t count;
 	struct kvp_record record;
@@ -282,7 +287,7 @@ struct kvp_registration {
 	struct kvp_pool_ref *pools;	/* each once */
 	uint32_t pool_count;
 	bool committed;
-	bool ending;			/* kvp_unregister() was called, if not with success */
+	bool ending;			/* its entries are being undone, or could not be */
 	struct kvp_report_item *report;	/* of its name */
 	struct kvp_crew crew;
 	struct kvp_error quarantine;	/* why the first quarantined entry is; err 0: none is */
@@ -295,13 +300,19 @@ int kvp_registration_take(struct kvp_registration *registration, struct kvp_plan
 /* Learn which of its pools this context created; after a commit, that they were committed. */
 void kvp_registration_created(struct kvp_registration *registration);
 void kvp_registration_committed(struct kvp_registration *registration);
-/* Forget the entries that nothing is registered for any more. */
-void kvp_registration_compact(struct kvp_registration *registration);
-/* Put it on its context's list, or take it off. */
+/* Forget the entries that nothing is registered for any more; `why` of those that are left. */
+void kvp_registration_compact(struct kvp_registration *registration, const struct kvp_error *why);
+/* Whether entry `n` is quarantined. */
+void kvp_registration_quarantine(struct kvp_registration *registration, uint32_t n, bool on);
+/* Put it on its context's list. */
 void kvp_registration_publish(struct kvp_registration *registration);
-void kvp_registration_withdraw(struct kvp_registration *registration);
+/* Set `committed` or `ending` of it. */
+void kvp_registration_set(struct kvp_registration *registration, bool *flag);
 void kvp_registration_free(struct kvp_registration *registration);
-/* -EBUSY when a buffer shares a byte with a quarantined entry of the context. */
+/*
+ * -EBUSY when a buffer shares a byte with an entry of the context that is being undone,
+ * or quarantined.
+ */
 int kvp_registration_quarantine_check(struct kvp_ctx *ctx, const struct kvp_list *list,
 				      struct kvp_error *error);
 

@@ -43,6 +43,8 @@ static int fake_unregister(void *arg, uint32_t device, const struct kvp_chunk *c
 {
 	struct fake_registrar *fake = arg;
 
+	if (fake->during_unregister)
+		fake->during_unregister();
 	log_call(fake, true, device, chunk);
 	if (cookie != chunk->addr)
 		abort();

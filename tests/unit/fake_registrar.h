@@ -25,6 +25,7 @@ struct fake_registrar {
 	int unregister_ret;
 	bool nameless;
 	const char *name;		/* not NULL: an external one of this name */
+	void (*during_unregister)(void);	/* called in each, before anything else */
 	/* What happened. */
 	unsigned int limits_calls;
 	unsigned int register_calls;

@@ -435,7 +435,6 @@ static void freed_while_it_hangs(void **state)
 	registrar->release = tell_freed;
 	store.hang = 1;
 	assert_int_equal(do_register(), -ETIMEDOUT);
-	kvp_registration_withdraw(registration);
 	kvp_registration_free(registration);
 	kvp_registrar_free(registrar);
 	registrar = NULL;

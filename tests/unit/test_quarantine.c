@@ -247,6 +247,74 @@ static void neighbours_of_the_quarantine_are_free(void **state)
 	assert_int_equal(kvp_unregister(fake_world_ctx(), &other, NULL), 0);
 }
 
+/* What another thread does while entries are undone; its store is not the one that is at it. */
+static struct fake_registrar other_fake;
+static unsigned int tried;
+static const char *expected;
+
+static void register_meanwhile(void)
+{
+	struct kvp_registrar *other = fake_registrar_new(&other_fake, 1, 0);
+	const struct kvp_buffer buffer = {
+		.addr = (void *)(uintptr_t)(address(1) + 4096), .length = 4096,
+	};
+	struct kvp_list *one = fake_world_list(&buffer, 1);
+	struct kvp_registration *got = NULL;
+	struct kvp_error why = { 0 };
+	int err;
+
+	err = kvp_register(fake_world_ctx(), "kv", one, &other, 1, NULL, &got, &why);
+	tried++;
+	assert_int_equal(err, -EBUSY);
+	assert_null(got);
+	assert_int_equal(why.phase, KVP_PHASE_CHECK);
+	assert_contains(why.message, expected);
+	assert_int_equal(other_fake.register_calls, 0);
+	kvp_list_free(one);
+	kvp_registrar_free(other);
+}
+
+static void watch(const char *message)
+{
+	memset(&other_fake, 0, sizeof(other_fake));
+	tried = 0;
+	expected = message;
+	fake.during_unregister = register_meanwhile;
+}
+
+static void not_while_it_is_tried_again(void **state)
+{
+	(void)state;
+	half_undone();
+	watch("are quarantined by an earlier failure");
+	assert_int_equal(do_unregister(), 0);
+	assert_int_equal(tried, 1);
+}
+
+static void not_while_a_failure_is_undone(void **state)
+{
+	(void)state;
+	fake.fail_register = 3;
+	fake.register_ret = -ENOMEM;
+	watch("are being unregistered by another call");
+	assert_int_equal(do_register(), -ENOMEM);
+	assert_null(registration);
+	assert_int_equal(tried, 2);
+}
+
+static void not_while_it_ends(void **state)
+{
+	(void)state;
+	assert_int_equal(do_register(), 0);
+	watch("are being unregistered by another call");
+	assert_int_equal(do_unregister(), 0);
+	assert_int_equal(tried, BUFFERS);
+	/* And then it is free. */
+	fake.during_unregister = NULL;
+	assert_int_equal(do_register(), 0);
+	assert_int_equal(do_unregister(), 0);
+}
+
 int main(void)
 {
 #define quarantine_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -259,6 +327,9 @@ int main(void)
 		quarantine_test(quarantined_by_unregister),
 		quarantine_test(quarantined_memory_is_not_used_again),
 		quarantine_test(neighbours_of_the_quarantine_are_free),
+		quarantine_test(not_while_it_is_tried_again),
+		quarantine_test(not_while_a_failure_is_undone),
+		quarantine_test(not_while_it_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
