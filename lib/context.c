@@ -78,6 +78,7 @@ KVP_EXPORT int kvp_open(const struct kvp_options *given, struct kvp_ctx **result
 		return err;
 	}
 	pthread_mutex_init(&ctx->lock, NULL);
+	pthread_mutex_init(&ctx->states_lock, NULL);
 	kvp_mappings_init(&ctx->mappings);
 	err = kvp_family_find(&ctx->nl, &family, error);
 	if (err) {
@@ -109,6 +110,7 @@ KVP_EXPORT void kvp_close(struct kvp_ctx *ctx)
 	kvp_nl_close(&ctx->nl);
 	close(ctx->control);
 	kvp_mappings_free(&ctx->mappings);
+	pthread_mutex_destroy(&ctx->states_lock);
 	pthread_mutex_destroy(&ctx->lock);
 	free(ctx);
 }

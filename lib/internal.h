@@ -118,6 +118,8 @@ bool kvp_mappings_find(struct kvp_mappings *mappings, const char *domain, uint64
 struct kvp_ctx {
 	int control;		/* descriptor of the control node: the session */
 	bool read_only;
+	/* What state a pool is in is decided and set under it. Taken before `lock`. */
+	pthread_mutex_t states_lock;
 	/* Serialises requests on the socket: protects nl, registrations, report. */
 	pthread_mutex_t lock;
 	struct kvp_nl nl;

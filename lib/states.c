@@ -81,24 +81,36 @@ int kvp_states_collect(struct kvp_registration *registration, const struct kvp_s
 	return 0;
 }
 
-static bool covers(const struct kvp_registration *registration, const struct kvp_pool_ref *pool)
+static const struct kvp_pool_ref *find(const struct kvp_registration *registration,
+				       const struct kvp_pool_ref *pool)
 {
-	return registration->pool_count &&
+	return registration->pool_count ?
 	       bsearch(pool, registration->pools, registration->pool_count, sizeof(*pool),
-		       by_identity);
+		       by_identity) : NULL;
 }
 
-/* Whether a registration that is in force has the pool. */
-static bool in_force(struct kvp_ctx *ctx, const struct kvp_pool_ref *pool)
+/* What other registrations of the context have a pool for. */
+struct use {
+	bool registering;	/* one that is under way has set it to REGISTERING */
+	bool in_force;
+};
+
+static struct use use_of(struct kvp_ctx *ctx, const struct kvp_pool_ref *pool)
 {
 	const struct kvp_registration *other;
-	bool found = false;
+	struct use use = { 0 };
 
 	pthread_mutex_lock(&ctx->lock);
-	for (other = ctx->registrations; other && !found; other = other->next)
-		found = other->committed && !other->ending && covers(other, pool);
+	for (other = ctx->registrations; other; other = other->next) {
+		const struct kvp_pool_ref *same = find(other, pool);
+
+		if (!same)
+			continue;
+		use.registering |= other->registering && same->owned;
+		use.in_force |= other->committed && !other->ending;
+	}
 	pthread_mutex_unlock(&ctx->lock);
-	return found;
+	return use;
 }
 
 static int set_state(const struct kvp_registration *registration, const struct kvp_pool_ref *pool,
@@ -113,26 +125,34 @@ static int set_state(const struct kvp_registration *registration, const struct k
 	return kvp_pool_set(registration->ctx, pool->id, pool->generation, &change, error);
 }
 
-static void end(const struct kvp_registration *registration, uint32_t count,
+/* With the states' lock held: nobody else decides between the look and the setting. */
+static void end(struct kvp_registration *registration, uint32_t count,
 		enum kvp_registration_state state)
 {
 	uint32_t i;
 
+	registration->registering = false;
 	for (i = 0; i < count; i++) {
 		const struct kvp_pool_ref *pool = &registration->pools[i];
+		struct use use;
 
 		if (!pool->owned)
 			continue;
-		(void)set_state(registration, pool, in_force(registration->ctx, pool) ?
-				KVP_REGISTRATION_COMMITTED : state, NULL);
+		use = use_of(registration->ctx, pool);
+		/* Out of another state the kernel would not take that one's COMMITTED. */
+		if (use.registering)
+			continue;
+		(void)set_state(registration, pool, use.in_force ? KVP_REGISTRATION_COMMITTED :
+				state, NULL);
 	}
 }
 
-int kvp_states_begin(struct kvp_registration *registration, struct kvp_error *error)
+static int begin(struct kvp_registration *registration, struct kvp_error *error)
 {
 	uint32_t i;
 	int err;
 
+	registration->registering = true;
 	for (i = 0; i < registration->pool_count; i++) {
 		struct kvp_pool_ref *pool = &registration->pools[i];
 
@@ -149,7 +169,19 @@ int kvp_states_begin(struct kvp_registration *registration, struct kvp_error *er
 	return 0;
 }
 
+int kvp_states_begin(struct kvp_registration *registration, struct kvp_error *error)
+{
+	int err;
+
+	pthread_mutex_lock(&registration->ctx->states_lock);
+	err = begin(registration, error);
+	pthread_mutex_unlock(&registration->ctx->states_lock);
+	return err;
+}
+
 void kvp_states_end(struct kvp_registration *registration, enum kvp_registration_state state)
 {
+	pthread_mutex_lock(&registration->ctx->states_lock);
 	end(registration, registration->pool_count, state);
+	pthread_mutex_unlock(&registration->ctx->states_lock);
 }

@@ -288,6 +288,7 @@ struct kvp_registration {
 	uint32_t pool_count;
 	bool committed;
 	bool ending;			/* its entries are being undone, or could not be */
+	bool registering;		/* its pools are set to REGISTERING; under states_lock */
 	struct kvp_report_item *report;	/* of its name */
 	struct kvp_crew crew;
 	struct kvp_error quarantine;	/* why the first quarantined entry is; err 0: none is */
@@ -320,8 +321,8 @@ int kvp_registration_quarantine_check(struct kvp_ctx *ctx, const struct kvp_list
 
 /*
  * The registration state of the pools in the kernel. It is the pool's, and a
- * pool can be in several registrations: COMMITTED wins as long as one of this
- * context's is in force.
+ * pool can be in several registrations: REGISTERING wins as long as one of this
+ * context's is under way, then COMMITTED as long as one is in force.
  */
 /* Find the pools of `spans`, those without a generation left out, and which are this process's. */
 int kvp_states_collect(struct kvp_registration *registration, const struct kvp_span *spans,

@@ -61,6 +61,7 @@ int fake_world_setup(void **state)
 	world.ctx.control = -1;
 	world.memlock.limit = UINT64_MAX;
 	pthread_mutex_init(&world.ctx.lock, NULL);
+	pthread_mutex_init(&world.ctx.states_lock, NULL);
 	fake_world_resolved = fake_world_resolved_some = fake_world_destroyed = 0;
 	return fake_setup(state);
 }
@@ -70,6 +71,7 @@ int fake_world_teardown(void **state)
 	const bool left = world.ctx.registrations;
 
 	kvp_report_free(&world.ctx);
+	pthread_mutex_destroy(&world.ctx.states_lock);
 	pthread_mutex_destroy(&world.ctx.lock);
 	world.active = false;
 	if (left)
@@ -272,6 +274,14 @@ int __wrap_kvp_pool_find(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
 	return 0;
 }
 
+/* As the module has it (docs/policy.md): out of REGISTERING only, or never out of COMMITTED. */
+static bool may_follow(enum kvp_registration_state from, enum kvp_registration_state to)
+{
+	if (to == KVP_REGISTRATION_COMMITTED)
+		return from == to || from == KVP_REGISTRATION_REGISTERING;
+	return to != KVP_REGISTRATION_FALLBACK_L2 || from != KVP_REGISTRATION_COMMITTED;
+}
+
 int __wrap_kvp_pool_set(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
 			const struct kvp_pool_change *change, struct kvp_error *error)
 {
@@ -285,6 +295,8 @@ int __wrap_kvp_pool_set(struct kvp_ctx *ctx, uint32_t id, uint64_t generation,
 	err = world.state_err[change->registration];
 	snprintf(world.states + used, sizeof(world.states) - used, "%s%u:%s", used ? " " : "", id,
 		 kvp_registration_state_name(change->registration));
+	if (!err && !may_follow(fake_world_info(id)->registration, change->registration))
+		err = -EINVAL;
 	if (err)
 		return kvp_fail(error, err, KVP_PHASE_REQUEST, KVP_NONE, NULL, NULL, "set");
 	fake_world_info(id)->registration = change->registration;

@@ -35,7 +35,7 @@ struct kvp_pool_info *fake_world_info(uint32_t id);
 extern unsigned int fake_world_resolved, fake_world_resolved_some;
 /* The next kvp_resolve() after `skip` fails as a request, for no fault of a buffer. */
 void fake_world_fail_resolve(unsigned int skip, int err);
-/* kvp_pool_set() to this state fails. */
+/* kvp_pool_set() to this state fails; without it, what the module refuses is refused too. */
 void fake_world_fail_state(enum kvp_registration_state state, int err);
 /* kvp_pool_find() of every pool fails. */
 void fake_world_fail_find(int err);

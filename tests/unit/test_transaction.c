@@ -192,6 +192,97 @@ static void state_of_a_pool_in_two_registrations(void **state)
 	kvp_list_free(list);
 }
 
+static int end_the_other(const struct kvp_registration *given, void *arg)
+{
+	(void)given;
+	return kvp_unregister(fake_world_ctx(), arg, NULL);
+}
+
+/* A registration replaces another: the commit of the new one ends the old one. */
+static void state_when_one_replaces_another(void **state)
+{
+	struct kvp_transaction_options options = KVP_INIT(struct kvp_transaction_options);
+	struct kvp_registration *first = NULL, *second = NULL;
+	struct kvp_list *list = three();
+
+	(void)state;
+	assert_int_equal(do_register(list, NULL, &first, NULL), 0);
+	fake_world_forget_states();
+	options.commit = end_the_other;
+	options.arg = &first;
+	assert_int_equal(do_register(list, &options, &second, NULL), 0);
+	assert_null(first);
+	assert_int_equal(fake_world_info(1)->registration, KVP_REGISTRATION_COMMITTED);
+	/* Not ALLOCATED in between, which COMMITTED must not follow. */
+	assert_string_equal(fake_world_states(),
+			    "1:registering 2:registering 1:committed 2:committed");
+	fake_world_forget_states();
+	assert_int_equal(kvp_unregister(fake_world_ctx(), &second, NULL), 0);
+	assert_string_equal(fake_world_states(), "1:allocated 2:allocated");
+	kvp_list_free(list);
+}
+
+/* And when it then fails, nothing is in force any more. */
+static int end_the_other_and_fail(const struct kvp_registration *given, void *arg)
+{
+	return end_the_other(given, arg) ? 0 : -ECANCELED;
+}
+
+static void state_when_the_replacement_fails(void **state)
+{
+	struct kvp_transaction_options options = KVP_INIT(struct kvp_transaction_options);
+	struct kvp_registration *first = NULL, *second = NULL;
+	struct kvp_list *list = three();
+
+	(void)state;
+	assert_int_equal(do_register(list, NULL, &first, NULL), 0);
+	fake_world_forget_states();
+	options.commit = end_the_other_and_fail;
+	options.arg = &first;
+	assert_int_equal(do_register(list, &options, &second, NULL), -ECANCELED);
+	assert_string_equal(fake_world_states(), "1:registering 2:registering 1:failed 2:failed");
+	kvp_list_free(list);
+}
+
+/* Of two that are under way the first to end, well or not, leaves it to the other. */
+static int register_another(const struct kvp_registration *given, void *arg)
+{
+	struct kvp_registration **other = arg;
+	struct kvp_list *list = three();
+	int err;
+
+	(void)given;
+	err = do_register(list, NULL, other, NULL);
+	kvp_list_free(list);
+	return err && err != -EIO ? err : 0;
+}
+
+static void state_of_two_under_way(void **state)
+{
+	struct kvp_transaction_options options = KVP_INIT(struct kvp_transaction_options);
+	struct kvp_registration *outer = NULL, *inner = NULL;
+	struct kvp_list *list = three();
+
+	(void)state;
+	options.commit = register_another;
+	options.arg = &inner;
+	assert_int_equal(do_register(list, &options, &outer, NULL), 0);
+	assert_string_equal(fake_world_states(), "1:registering 2:registering 1:registering "
+			    "2:registering 1:committed 2:committed");
+	assert_int_equal(kvp_unregister(fake_world_ctx(), &inner, NULL), 0);
+	assert_int_equal(kvp_unregister(fake_world_ctx(), &outer, NULL), 0);
+	fake_world_forget_states();
+	/* The inner one fails. */
+	fakes[0].fail_register = fakes[0].register_calls + 4;
+	fakes[0].register_ret = -EIO;
+	assert_int_equal(do_register(list, &options, &outer, NULL), 0);
+	assert_null(inner);
+	assert_string_equal(fake_world_states(), "1:registering 2:registering 1:registering "
+			    "2:registering 1:committed 2:committed");
+	assert_int_equal(kvp_unregister(fake_world_ctx(), &outer, NULL), 0);
+	kvp_list_free(list);
+}
+
 /* One that could not be ended wholly is not in force, whatever is left of it. */
 static void state_beside_an_unfinished_end(void **state)
 {
@@ -352,6 +443,9 @@ int main(void)
 		transaction_test(every_chunk_of_every_buffer_everywhere),
 		transaction_test(commit_is_called_once_after_all),
 		transaction_test(state_of_a_pool_in_two_registrations),
+		transaction_test(state_when_one_replaces_another),
+		transaction_test(state_when_the_replacement_fails),
+		transaction_test(state_of_two_under_way),
 		transaction_test(state_beside_an_unfinished_end),
 		transaction_test(states_of_others_pools_are_left_alone),
 		transaction_test(pool_that_ends_meanwhile),
