@@ -33,20 +33,20 @@ static const char *advice_of(int err, const char *busy)
 	}
 }
 
-static void forget_created(struct kvp_ctx *ctx, uint32_t id, uint64_t generation)
+static void forget_owned(struct kvp_ctx *ctx, uint32_t id, uint64_t generation)
 {
-	struct kvp_created **at, *created = NULL;
+	struct kvp_owned **at, *owned = NULL;
 
 	pthread_mutex_lock(&ctx->lock);
-	for (at = &ctx->created; *at; at = &(*at)->next) {
+	for (at = &ctx->owned; *at; at = &(*at)->next) {
 		if ((*at)->id == id && (*at)->generation == generation) {
-			created = *at;
-			*at = created->next;
+			owned = *at;
+			*at = owned->next;
 			break;
 		}
 	}
 	pthread_mutex_unlock(&ctx->lock);
-	free(created);
+	free(owned);
 }
 
 KVP_EXPORT int kvp_pool_destroy(struct kvp_ctx *ctx, uint32_t id, uint64_t generation, int force,
@@ -69,7 +69,7 @@ KVP_EXPORT int kvp_pool_destroy(struct kvp_ctx *ctx, uint32_t id, uint64_t gener
 					      "with force"),
 				    "destroy pool %" PRIu32 " of generation %" PRIu64, id,
 				    generation);
-	forget_created(ctx, id, generation);
+	forget_owned(ctx, id, generation);
 	kvp_mappings_destroyed(&ctx->mappings, generation);
 	return 0;
 }

@@ -97,15 +97,10 @@ KVP_EXPORT int kvp_open(const struct kvp_options *given, struct kvp_ctx **result
 
 KVP_EXPORT void kvp_close(struct kvp_ctx *ctx)
 {
-	struct kvp_created *created;
-
 	if (!ctx)
 		return;
 	kvp_log_free(&ctx->log);
-	while ((created = ctx->created)) {
-		ctx->created = created->next;
-		free(created);
-	}
+	kvp_owned_free(ctx);
 	kvp_report_free(ctx);
 	kvp_nl_close(&ctx->nl);
 	close(ctx->control);
@@ -113,6 +108,26 @@ KVP_EXPORT void kvp_close(struct kvp_ctx *ctx)
 	pthread_mutex_destroy(&ctx->states_lock);
 	pthread_mutex_destroy(&ctx->lock);
 	free(ctx);
+}
+
+struct kvp_owned *kvp_owned_find(const struct kvp_ctx *ctx, uint32_t id, uint64_t generation)
+{
+	struct kvp_owned *owned;
+
+	for (owned = ctx->owned; owned; owned = owned->next)
+		if (owned->id == id && owned->generation == generation)
+			break;
+	return owned;
+}
+
+void kvp_owned_free(struct kvp_ctx *ctx)
+{
+	struct kvp_owned *owned;
+
+	while ((owned = ctx->owned)) {
+		ctx->owned = owned->next;
+		free(owned);
+	}
 }
 
 void kvp_ask_start(const struct kvp_ctx *ctx, struct kvp_request *request, uint8_t command)

@@ -141,23 +141,15 @@ static int fill(const struct kvp_ctx *ctx, const struct kvp_pool_info *info,
 	return err;
 }
 
-/* Pools are kept track of only where there is a journal that may name them. */
-static int created_new(const struct kvp_ctx *ctx, struct kvp_created **created)
+static void owned_add(struct kvp_ctx *ctx, struct kvp_owned *owned, uint32_t id,
+		      uint64_t generation, bool created)
 {
-	*created = ctx->log.on ? calloc(1, sizeof(**created)) : NULL;
-	return ctx->log.on && !*created ? -ENOMEM : 0;
-}
-
-static void created_add(struct kvp_ctx *ctx, struct kvp_created *created,
-			const struct kvp_pool_info *info)
-{
-	if (!created)
-		return;
-	created->id = info->id;
-	created->generation = info->generation;
+	owned->id = id;
+	owned->generation = generation;
+	owned->created = created;
 	pthread_mutex_lock(&ctx->lock);
-	created->next = ctx->created;
-	ctx->created = created;
+	owned->next = ctx->owned;
+	ctx->owned = owned;
 	pthread_mutex_unlock(&ctx->lock);
 }
 
@@ -168,7 +160,7 @@ KVP_EXPORT int kvp_pool_create(struct kvp_ctx *ctx, const struct kvp_pool_option
 	struct kvp_pool_info info = { 0 };
 	struct kvp_request request;
 	struct kvp_reply reply;
-	struct kvp_created *created;
+	struct kvp_owned *owned;
 	struct kvp_pool *pool;
 	int err;
 
@@ -184,11 +176,12 @@ KVP_EXPORT int kvp_pool_create(struct kvp_ctx *ctx, const struct kvp_pool_option
 	if (err)
 		return err;
 	/* All memory first: nothing to undo when there is none. */
-	if (created_new(ctx, &created))
+	owned = calloc(1, sizeof(*owned));
+	if (!owned)
 		return kvp_no_memory(error, KVP_PHASE_REQUEST);
 	pool = kvp_pool_new(ctx);
 	if (!pool) {
-		free(created);
+		free(owned);
 		return kvp_no_memory(error, KVP_PHASE_REQUEST);
 	}
 
@@ -207,11 +200,11 @@ KVP_EXPORT int kvp_pool_create(struct kvp_ctx *ctx, const struct kvp_pool_option
 	else
 		err = kvp_pool_attach(pool, info.id, info.generation, KVP_ACCESS_WRITE, error);
 	if (!err) {
-		created_add(ctx, created, &info);
+		owned_add(ctx, owned, info.id, info.generation, true);
 		*result = pool;
 		return 0;
 	}
-	free(created);
+	free(owned);
 	kvp_pool_close(pool);
 	/* It may exist all the same, its handle not: nobody else would end it now. */
 	if (info.id && info.generation)
@@ -224,6 +217,7 @@ KVP_EXPORT int kvp_pool_claim(struct kvp_ctx *ctx, uint32_t id, uint64_t generat
 {
 	struct kvp_request request;
 	struct kvp_reply reply;
+	struct kvp_owned *owned;
 	struct kvp_pool *pool;
 	const char *advice = NULL;
 	int err;
@@ -231,19 +225,26 @@ KVP_EXPORT int kvp_pool_claim(struct kvp_ctx *ctx, uint32_t id, uint64_t generat
 	err = kvp_need_write(ctx, error);
 	if (err)
 		return err;
+	owned = calloc(1, sizeof(*owned));
+	if (!owned)
+		return kvp_no_memory(error, KVP_PHASE_REQUEST);
 	/* Open first: a claim can't be given back, an open descriptor can. */
 	err = kvp_pool_open(ctx, id, generation, KVP_ACCESS_WRITE, &pool, error);
-	if (err)
+	if (err) {
+		free(owned);
 		return err;
+	}
 	kvp_ask_start(ctx, &request, KVPOOL_CMD_POOL_CLAIM);
 	kvp_request_u32(&request, KVPOOL_A_POOL_SESSION_FD, (uint32_t)ctx->control);
 	kvp_request_u32(&request, KVPOOL_A_POOL_ID, id);
 	kvp_request_u64(&request, KVPOOL_A_POOL_GENERATION, generation);
 	err = kvp_ask(ctx, &request, NULL, NULL, &reply);
 	if (!err) {
+		owned_add(ctx, owned, kvp_pool_id(pool), kvp_pool_generation(pool), false);
 		*result = pool;
 		return 0;
 	}
+	free(owned);
 	kvp_pool_close(pool);
 	if (err == -EBUSY)
 		advice = "end the session that owns it (kvpoolctl list shows its process)";

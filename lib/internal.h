@@ -67,11 +67,12 @@ struct kvp_nl {
 	char *buffer;			/* KVP_NL_BUFFER_SIZE bytes for what is received */
 };
 
-/* A pool that a context created and hasn't destroyed: the journal says so of its pools. */
-struct kvp_created {
-	struct kvp_created *next;
+/* A pool that a context created or claimed, and hasn't destroyed: its session owns it. */
+struct kvp_owned {
+	struct kvp_owned *next;
 	uint32_t id;
 	uint64_t generation;
+	bool created;		/* not claimed: the journal says so */
 	bool committed;		/* a registration of it was, once */
 };
 
@@ -125,7 +126,7 @@ struct kvp_ctx {
 	struct kvp_nl nl;
 	uint16_t family;
 	struct kvp_registration *registrations;	/* under way, in force, quarantined: registration.c */
-	struct kvp_created *created;	/* only with a journal; under the lock as well */
+	struct kvp_owned *owned;	/* under the lock as well */
 	struct kvp_mappings mappings;
 	struct kvp_log log;
 	enum kvp_policy policy;		/* never KVP_POLICY_DEFAULT */
@@ -144,6 +145,10 @@ struct kvp_report_item {
 	struct kvp_report_item *next;
 	struct kvp_report_entry entry;
 };
+
+/* The pool if the context owns it, or NULL; with the lock held. */
+struct kvp_owned *kvp_owned_find(const struct kvp_ctx *ctx, uint32_t id, uint64_t generation);
+void kvp_owned_free(struct kvp_ctx *ctx);
 
 /* policy.c: take what the options, or the environment, say of it. */
 int kvp_policy_start(struct kvp_ctx *ctx, const struct kvp_options *options,

@@ -938,13 +938,12 @@ int kvp_report_each(struct kvp_ctx *ctx,
 int kvp_report_format(const struct kvp_report_entry *entry, char *text, size_t size);
 
 /*
- * Check that what the kernel says of this process's pools is what the context
+ * Check that what the kernel says of the pools that the context owns is what it
  * knows of them: COMMITTED where a registration is in force and nowhere else,
  * REGISTERING nowhere, nothing quarantined in ALLOCATED or FALLBACK_L2, and
  * pinned blocks where a registrar that pins has a pool registered. For tests and
- * for finding faults: no other thread may use the context meanwhile, and pools
- * that another context of the process registered look wrong. -EUCLEAN: the error
- * says which pool and what.
+ * for finding faults: no other thread may use the context meanwhile. -EUCLEAN: the
+ * error says which pool and what.
  */
 int kvp_verify(struct kvp_ctx *ctx, struct kvp_error *error);
 

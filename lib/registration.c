@@ -37,16 +37,6 @@ int kvp_registration_take(struct kvp_registration *registration, struct kvp_plan
 	return 0;
 }
 
-static struct kvp_created *find_created(struct kvp_ctx *ctx, const struct kvp_pool_ref *pool)
-{
-	struct kvp_created *created;
-
-	for (created = ctx->created; created; created = created->next)
-		if (created->id == pool->id && created->generation == pool->generation)
-			break;
-	return created;
-}
-
 void kvp_registration_created(struct kvp_registration *registration)
 {
 	struct kvp_ctx *ctx = registration->ctx;
@@ -55,10 +45,10 @@ void kvp_registration_created(struct kvp_registration *registration)
 	pthread_mutex_lock(&ctx->lock);
 	for (i = 0; i < registration->pool_count; i++) {
 		struct kvp_pool_ref *pool = &registration->pools[i];
-		const struct kvp_created *created = find_created(ctx, pool);
+		const struct kvp_owned *owned = kvp_owned_find(ctx, pool->id, pool->generation);
 
-		pool->created = created;
-		pool->committed = created && created->committed;
+		pool->created = owned && owned->created;
+		pool->committed = pool->created && owned->committed;
 	}
 	pthread_mutex_unlock(&ctx->lock);
 }
@@ -70,10 +60,11 @@ void kvp_registration_committed(struct kvp_registration *registration)
 
 	pthread_mutex_lock(&ctx->lock);
 	for (i = 0; i < registration->pool_count; i++) {
-		struct kvp_created *created = find_created(ctx, &registration->pools[i]);
+		const struct kvp_pool_ref *pool = &registration->pools[i];
+		struct kvp_owned *owned = kvp_owned_find(ctx, pool->id, pool->generation);
 
-		if (created)
-			created->committed = true;
+		if (owned)
+			owned->committed = true;
 	}
 	pthread_mutex_unlock(&ctx->lock);
 }

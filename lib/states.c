@@ -2,7 +2,6 @@
 /* The registration state of pools, as sysfs shows it. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "transaction.h"
 
@@ -22,8 +21,8 @@ static bool not_ours(int err)
 }
 
 /*
- * Ownership is asked for: root may change the state of every pool, and must
- * not speak for a pool that another process owns and registers itself.
+ * Many may change the state of a pool: root, its uid. But none must speak for a pool
+ * that another context owns and registers itself, be it of the same process.
  */
 static int find_owner(struct kvp_ctx *ctx, struct kvp_pool_ref *pool, struct kvp_error *error)
 {
@@ -37,7 +36,9 @@ static int find_owner(struct kvp_ctx *ctx, struct kvp_pool_ref *pool, struct kvp
 	if (err)
 		return err;
 	memcpy(pool->name, info.name, sizeof(pool->name));
-	pool->owned = info.owned && info.owner_pid == getpid();
+	pthread_mutex_lock(&ctx->lock);
+	pool->owned = kvp_owned_find(ctx, pool->id, pool->generation);
+	pthread_mutex_unlock(&ctx->lock);
 	return 0;
 }
 

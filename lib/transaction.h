@@ -267,7 +267,7 @@ struct kvp_pool_ref {
 	uint32_t id;
 	uint64_t generation;
 	char name[KVP_NAME_SIZE];	/* empty: not to be seen by this process */
-	bool owned;		/* its registration state is this process's to set */
+	bool owned;		/* by this context: its registration state is ours to set */
 	bool created;		/* by this context */
 	bool committed;		/* an earlier registration of it was committed */
 };
@@ -324,7 +324,7 @@ int kvp_registration_quarantine_check(struct kvp_ctx *ctx, const struct kvp_list
  * pool can be in several registrations: REGISTERING wins as long as one of this
  * context's is under way, then COMMITTED as long as one is in force.
  */
-/* Find the pools of `spans`, those without a generation left out, and which are this process's. */
+/* Find the pools of `spans`, those without a generation left out, and which the context owns. */
 int kvp_states_collect(struct kvp_registration *registration, const struct kvp_span *spans,
 		       uint32_t count, struct kvp_error *error);
 /* REGISTERING, for all or for none. */

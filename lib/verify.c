@@ -2,12 +2,12 @@
 /* The invariants of the registration states, in one place. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "transaction.h"
 
 /* What the context knows of a pool. */
 struct known {
+	bool owned;
 	bool in_force;		/* a registration that was committed has it */
 	bool pinned;		/* at a registrar that pins */
 	bool quarantined;
@@ -20,6 +20,7 @@ static struct known known_of(struct kvp_ctx *ctx, const struct kvp_pool_info *in
 	uint32_t i;
 
 	pthread_mutex_lock(&ctx->lock);
+	known.owned = kvp_owned_find(ctx, info->id, info->generation);
 	for (registration = ctx->registrations; registration; registration = registration->next) {
 		for (i = 0; i < registration->count; i++) {
 			const struct kvp_entry *entry = &registration->entries[i];
@@ -73,15 +74,12 @@ static int verify(const struct kvp_pool_info *info, void *arg)
 	struct known known;
 	const char *what;
 
-	if (!info->owned || info->owner_pid != getpid())
-		return 0;
 	known = known_of(verify->ctx, info);
-	what = wrong(info, &known);
+	what = known.owned ? wrong(info, &known) : NULL;
 	if (!what)
 		return 0;
 	return kvp_fail(verify->error, -EUCLEAN, KVP_PHASE_CHECK, KVP_NONE, NULL,
-			"another context of the process, or kvpoolctl set, may have changed the "
-			"state",
+			"kvpoolctl set, or kvp_pool_set(), may have changed the state",
 			"pool %s (id %" PRIu32 ", generation %" PRIu64 ") is %s, but %s",
 			info->name, info->id, info->generation,
 			kvp_registration_state_name(info->registration), what);

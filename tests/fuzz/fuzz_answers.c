@@ -513,6 +513,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ctx.control = memfd_create("control", MFD_CLOEXEC);
 	fuzz_assert(ctx.control == before);
 	close(ctx.control);
+	kvp_owned_free(&ctx);
 	kvp_mappings_free(&ctx.mappings);
 	pthread_mutex_destroy(&ctx.lock);
 	return 0;

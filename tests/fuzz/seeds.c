@@ -122,7 +122,6 @@ static struct kvp_registrar *make_registrar(int external)
  */
 static void journals(uint32_t pid, bool created, int fail_register, int fail_unregister, bool keep)
 {
-	struct kvp_created pools[POOLS];
 	struct kvp_registrar *registrars[2] = { make_registrar(1), make_registrar(0) };
 	struct kvp_buffer buffers[POOLS] = { { 0 } };
 	struct kvp_registration *registration;
@@ -136,15 +135,12 @@ static void journals(uint32_t pid, bool created, int fail_register, int fail_unr
 	ctx = fake_world_ctx();
 	for (i = 0; i < POOLS; i++) {
 		fake_world_pool(i + 1, FAKE_BASE + i * 64 * MIB, 64 * MIB);
-		pools[i] = (struct kvp_created){
-			.next = i ? &pools[i - 1] : NULL, .id = i + 1, .generation = 101 + i,
-		};
+		ctx->owned->created = created;
 		buffers[i].addr = (void *)(uintptr_t)(FAKE_BASE + i * 70 * MIB);
 		buffers[i].length = 2 * MIB;
 		buffers[i].flags = i == 1 ? KVP_BUFFER_READ_ONLY : 0;
 	}
 	list = fake_world_list(buffers, POOLS);
-	ctx->created = created ? &pools[POOLS - 1] : NULL;
 	assert_int_equal(kvp_log_init(&ctx->log, fake_journal_dir(), NULL), 0);
 	fail_at = fail_register;
 	kvp_register(ctx, "kv", list, registrars, 2, NULL, &registration, NULL);
@@ -156,7 +152,6 @@ static void journals(uint32_t pid, bool created, int fail_register, int fail_unr
 		;
 	snapshot();
 	kvp_log_free(&ctx->log);
-	ctx->created = NULL;
 	kvp_list_free(list);
 	kvp_registrar_free(registrars[0]);
 	kvp_registrar_free(registrars[1]);

@@ -35,6 +35,7 @@ int fake_store_setup(void **state)
 		return -1;
 	fake_world_pool(1, FAKE_BASE, 64 * MIB);
 	fake_world_info(1)->owned = 0;
+	fake_world_others(1);
 	return 0;
 }
 
@@ -118,7 +119,7 @@ struct kvp_registrar *fake_store_registrar(const char *name)
 
 static _Noreturn void live(enum fake_end end, bool created, int ready)
 {
-	struct kvp_created pool = { .id = 1, .generation = 101 };
+	struct kvp_owned pool = { .id = 1, .generation = 101, .created = true };
 	struct kvp_registrar *registrar = fake_store_registrar("store");
 	struct kvp_buffer buffers[STORE_BUFFERS] = { { 0 } };
 	struct kvp_ctx *ctx = fake_world_ctx();
@@ -132,7 +133,7 @@ static _Noreturn void live(enum fake_end end, bool created, int ready)
 	}
 	list = fake_world_list(buffers, STORE_BUFFERS);
 	if (created)
-		ctx->created = &pool;
+		ctx->owned = &pool;
 	if (kvp_log_init(&ctx->log, fake_store_dir, NULL) ||
 	    kvp_register(ctx, "kv", list, &registrar, 1, NULL, &registration, NULL))
 		_exit(1);

@@ -43,6 +43,7 @@ static struct {
 	struct kvp_segment regions[REGIONS];
 	unsigned int region_count;
 	struct kvp_pool_info pools[POOLS];
+	struct kvp_owned owned[POOLS];
 	unsigned int pool_count;
 	unsigned int resolve_skip;
 	int resolve_err;
@@ -99,6 +100,7 @@ struct kvp_segment *fake_world_map(uint64_t addr, uint64_t length, enum kvp_kind
 struct kvp_segment *fake_world_pool(uint32_t id, uint64_t addr, uint64_t length)
 {
 	struct kvp_segment *region = fake_world_map(addr, length, KVP_KIND_POOL);
+	struct kvp_owned *owned = &world.owned[world.pool_count];
 	struct kvp_pool_info *info = &world.pools[world.pool_count++];
 
 	assert_true(world.pool_count <= POOLS);
@@ -110,7 +112,20 @@ struct kvp_segment *fake_world_pool(uint32_t id, uint64_t addr, uint64_t length)
 	info->generation = 100 + id;
 	info->owned = 1;
 	info->owner_pid = getpid();
+	owned->id = id;
+	owned->generation = info->generation;
+	owned->next = world.ctx.owned;
+	world.ctx.owned = owned;
 	return region;
+}
+
+void fake_world_others(uint32_t id)
+{
+	struct kvp_owned **at = &world.ctx.owned;
+
+	while ((*at)->id != id)
+		at = &(*at)->next;
+	*at = (*at)->next;
 }
 
 struct kvp_pool_info *fake_world_info(uint32_t id)

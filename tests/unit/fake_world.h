@@ -26,8 +26,10 @@ struct kvp_ctx *fake_world_ctx(void);
 
 /* Memory at `addr`; change the members of the answer as needed. Unnamed memory is unmapped. */
 struct kvp_segment *fake_world_map(uint64_t addr, uint64_t length, enum kvp_kind kind);
-/* A pool of domain "kv" that this process owns, mapped whole and writable. */
+/* A pool of domain "kv" that the context has claimed, mapped whole and writable. */
 struct kvp_segment *fake_world_pool(uint32_t id, uint64_t addr, uint64_t length);
+/* It is that of another context of this process. */
+void fake_world_others(uint32_t id);
 /* What kvp_pool_find() says of it. */
 struct kvp_pool_info *fake_world_info(uint32_t id);
 

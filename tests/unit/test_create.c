@@ -56,9 +56,12 @@ static void test_create(void **state)
 	fake_ioctl_fill(&fake_pool_full, 0, NULL);
 	fake_ioctl_open(&fake_pool_full, KVP_ACCESS_WRITE, 0);
 	fake_ioctl_info(&fake_pool_full, 0);
+	assert_null(kvp_owned_find(ctx, ID, GENERATION));
 	assert_int_equal(kvp_pool_create(ctx, &plain, &pool, NULL), 0);
 	assert_int_equal(kvp_pool_id(pool), ID);
 	assert_int_equal(kvp_pool_generation(pool), GENERATION);
+	assert_non_null(kvp_owned_find(ctx, ID, GENERATION));
+	assert_true(kvp_owned_find(ctx, ID, GENERATION)->created);
 	kvp_pool_close(pool);
 	kvp_close(ctx);
 }
@@ -353,13 +356,25 @@ static void test_claim(void **state)
 	fake_ioctl_open(&fake_pool_full, KVP_ACCESS_WRITE, ENODEV);
 	assert_int_equal(kvp_pool_claim(ctx, ID, GENERATION, &pool, &error), -ENODEV);
 	assert_null(pool);
+	/* All memory is taken before the kernel is asked. */
+	fake_fail_alloc(1);
+	assert_int_equal(kvp_pool_claim(ctx, ID, GENERATION, &pool, &error), -ENOMEM);
+	fake_fail_alloc(0);
+	assert_null(kvp_owned_find(ctx, ID, GENERATION));
 
 	fake_ioctl_open(&fake_pool_full, KVP_ACCESS_WRITE, 0);
 	fake_ioctl_info(&fake_pool_full, 0);
 	claim_request(0);
 	assert_int_equal(kvp_pool_claim(ctx, ID, GENERATION, &pool, NULL), 0);
 	assert_int_equal(kvp_pool_id(pool), ID);
+	/* Its session owns it now, as if it were its own; a journal does not say so. */
+	assert_non_null(kvp_owned_find(ctx, ID, GENERATION));
+	assert_false(kvp_owned_find(ctx, ID, GENERATION)->created);
 	kvp_pool_close(pool);
+	destroy_request(false);
+	fake_ack(0, NULL);
+	assert_int_equal(kvp_pool_destroy(ctx, ID, GENERATION, 0, NULL), 0);
+	assert_null(kvp_owned_find(ctx, ID, GENERATION));
 	kvp_close(ctx);
 }
 

@@ -423,7 +423,6 @@ static void space_is_used_again(void **state)
 
 static void pool_that_was_created_here(void **state)
 {
-	struct kvp_created created = { .id = 1, .generation = 101 };
 	const size_t at = sizeof(struct kvp_journal_file_record) +
 		sizeof(struct kvp_journal_begin_record);
 	struct kvp_journal_pool_record pool;
@@ -432,7 +431,7 @@ static void pool_that_was_created_here(void **state)
 	char *bytes;
 
 	(void)state;
-	fake_world_ctx()->created = &created;
+	fake_world_ctx()->owned->created = true;
 	for (i = 0; i < 2; i++) {
 		assert_int_equal(do_register(NULL), 0);
 		bytes = fake_journal_load(fake_journal_path(), &size);
@@ -444,7 +443,6 @@ static void pool_that_was_created_here(void **state)
 				 (i ? KVP_JOURNAL_POOL_COMMITTED : 0));
 		assert_int_equal(do_unregister(), 0);
 	}
-	fake_world_ctx()->created = NULL;
 }
 
 static void after_a_fork(void **state)

@@ -420,6 +420,7 @@ static void assert_wrong(enum kvp_registration_state state, const char *says)
 static void verify_sees(void **state)
 {
 	struct kvp_pool_info *info = fake_world_info(1);
+	struct kvp_owned *owned;
 
 	(void)state;
 	assert_verified();
@@ -430,11 +431,12 @@ static void verify_sees(void **state)
 	assert_wrong(KVP_REGISTRATION_ALLOCATED, "a registration is in force");
 	assert_wrong(KVP_REGISTRATION_FALLBACK_L2, "a registration is in force");
 	assert_wrong(KVP_REGISTRATION_FAILED, "a registration is in force");
-	/* Another's is not looked at. */
-	info->owner_pid++;
+	/* Another's is not looked at, of this process or not. */
+	owned = fake_world_ctx()->owned;
+	fake_world_others(1);
 	info->registration = KVP_REGISTRATION_ALLOCATED;
 	assert_verified();
-	info->owner_pid--;
+	fake_world_ctx()->owned = owned;
 	info->registration = KVP_REGISTRATION_COMMITTED;
 	store.fail_unregister = 1;
 	store.unregister_ret = -5;

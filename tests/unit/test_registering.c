@@ -60,6 +60,24 @@ static void expect_state(enum kvpool_registration registration, int err)
 	fake_ack(err, NULL);
 }
 
+/* A context of this process that owns the pool. */
+static struct kvp_ctx *owner(void)
+{
+	struct kvp_ctx *ctx = fake_ctx(false);
+	struct kvp_pool *pool;
+
+	fake_ioctl_open(&info, KVP_ACCESS_WRITE, 0);
+	fake_ioctl_info(&info, 0);
+	fake_request(FAKE_FAMILY, KVPOOL_CMD_POOL_CLAIM, NLM_F_ACK);
+	fake_want_session();
+	fake_want_u32(KVPOOL_A_POOL_ID, info.id);
+	fake_want_u64(KVPOOL_A_POOL_GENERATION, info.generation);
+	fake_ack(0, NULL);
+	assert_int_equal(kvp_pool_claim(ctx, info.id, info.generation, &pool, NULL), 0);
+	kvp_pool_close(pool);
+	return ctx;
+}
+
 static struct kvp_list *list_of_one(void)
 {
 	const struct kvp_buffer buffer = { .addr = (void *)(uintptr_t)BASE, .length = LENGTH };
@@ -74,7 +92,7 @@ static struct kvp_list *list_of_one(void)
 static void look_then_tell(void **state)
 {
 	struct kvp_registration *registration = NULL;
-	struct kvp_ctx *ctx = fake_ctx(false);
+	struct kvp_ctx *ctx = owner();
 	struct kvp_list *list = list_of_one();
 
 	(void)state;
@@ -94,7 +112,7 @@ static void look_then_tell(void **state)
 static void failure_is_told(void **state)
 {
 	struct kvp_registration *registration = NULL;
-	struct kvp_ctx *ctx = fake_ctx(false);
+	struct kvp_ctx *ctx = owner();
 	struct kvp_list *list = list_of_one();
 	struct kvp_error error = { 0 };
 
@@ -114,14 +132,16 @@ static void failure_is_told(void **state)
 	kvp_close(ctx);
 }
 
-/* A context that may not change pools registers their memory all the same. */
-static void read_only_context(void **state)
+/*
+ * The pool is this process's, but not this context's, which may not even change pools:
+ * its memory can be registered all the same, and its state is left alone.
+ */
+static void another_context(bool read_only)
 {
 	struct kvp_registration *registration = NULL;
-	struct kvp_ctx *ctx = fake_ctx(true);
+	struct kvp_ctx *ctx = fake_ctx(read_only);
 	struct kvp_list *list = list_of_one();
 
-	(void)state;
 	fake_ioctl_resolve(&range);
 	expect_find();
 	assert_int_equal(kvp_register(ctx, info.domain, list, &registrar, 1, NULL, &registration,
@@ -129,6 +149,13 @@ static void read_only_context(void **state)
 	assert_int_equal(kvp_unregister(ctx, &registration, NULL), 0);
 	kvp_list_free(list);
 	kvp_close(ctx);
+}
+
+static void contexts_that_do_not_own_it(void **state)
+{
+	(void)state;
+	another_context(false);
+	another_context(true);
 }
 
 static void nothing_is_told_of_foreign_memory(void **state)
@@ -155,7 +182,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		registering_test(look_then_tell),
 		registering_test(failure_is_told),
-		registering_test(read_only_context),
+		registering_test(contexts_that_do_not_own_it),
 		registering_test(nothing_is_told_of_foreign_memory),
 	};
 

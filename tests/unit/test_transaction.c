@@ -304,27 +304,30 @@ static void state_beside_an_unfinished_end(void **state)
 	kvp_list_free(list);
 }
 
-/* Root may change every pool, and must not speak for those of other processes. */
+/* Root may change every pool, and must not speak for those of other contexts. */
 static void states_of_others_pools_are_left_alone(void **state)
 {
 	struct kvp_registration *registration = NULL;
 	struct kvp_list *list = three();
+	struct kvp_owned *owned = fake_world_ctx()->owned;	/* pool 2 is the last */
 
 	(void)state;
-	fake_world_info(1)->owner_pid = getpid() + 1;
+	/* Of this process all the same. */
+	fake_world_others(1);
 	fake_world_info(2)->owned = 0;
+	fake_world_others(2);
 	assert_int_equal(do_register(list, NULL, &registration, NULL), 0);
 	assert_int_equal(kvp_unregister(fake_world_ctx(), &registration, NULL), 0);
 	assert_string_equal(fake_world_states(), "");
 
 	/* A pool whose descriptor was handed over may not be openable by this process. */
-	fake_world_info(2)->owned = 1;
 	fake_world_fail_find(-EACCES);
 	assert_int_equal(do_register(list, NULL, &registration, NULL), 0);
 	assert_int_equal(kvp_unregister(fake_world_ctx(), &registration, NULL), 0);
 	assert_string_equal(fake_world_states(), "");
 
 	fake_world_fail_find(0);
+	fake_world_ctx()->owned = owned;
 	fake_world_fail_state(KVP_REGISTRATION_REGISTERING, -EPERM);
 	assert_int_equal(do_register(list, NULL, &registration, NULL), 0);
 	assert_int_equal(kvp_unregister(fake_world_ctx(), &registration, NULL), 0);
