@@ -309,6 +309,8 @@ struct kvp_recovery {
 	int dir_fd;
 	struct kvp_held *held;
 	uint32_t held_count, held_room;
+	/* Of a process that may run, and damaged: it may hold anything. NULL: there is none. */
+	const char *unknown;
 	/* The file at hand. */
 	const char *name;
 	struct kvp_journal *journal;

@@ -1166,7 +1166,8 @@ struct kvp_recovery_report {
  *    -ENOENT means that it isn't registered, and is as good as 0: when a process
  *    or recovery died at that very moment, nobody else knows. An entry whose
  *    memory a running process has registered at the same device, by the journals
- *    in the directory, is not touched.
+ *    in the directory, is not touched. Nor is any, as long as the journal of a
+ *    process that may run is damaged: what that one has is not known.
  *  - What can't be unregistered is quarantined: it stays in the file, its pool is
  *    not destroyed, and the next call tries again.
  *  - Pools that the dead context created and had in a transaction are destroyed,
@@ -1179,7 +1180,9 @@ struct kvp_recovery_report {
  * 0: the directory was gone through, or there is none; `report` says with what
  * result. -EINVAL a registrar is NULL, has no name or the name of another, or
  * journal_dir is relative; -EACCES, -EPERM, -ENOTDIR the directory is not safe to
- * act on; -E2BIG, -ENOMEM.
+ * act on; -E2BIG, -ENOMEM. With nothing done: what opening or reading a journal failed
+ * with (-EMFILE, -ENFILE, -EIO, -EFBIG more than 1 GiB), since what that holds is not
+ * known; the error names the file.
  */
 int kvp_recover(struct kvp_ctx *ctx, const struct kvp_recovery_options *options,
 		struct kvp_recovery_report *report, struct kvp_error *error);

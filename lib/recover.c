@@ -178,31 +178,88 @@ static int hold_entries(struct kvp_recovery *recovery, struct file *file,
 	return err;
 }
 
+/* Whether the process that the file's name gives may run: its first record says nothing. */
+static bool named_may_run(const char *name)
+{
+	struct kvp_process process, self;
+
+	if (kvp_process_self(&self))
+		return true;
+	process = self;
+	if (sscanf(name, "%" SCNu32 "-%" SCNu64 "-", &process.pid, &process.start) != 2)
+		return false;
+	return kvp_process_look(&process, &self) != KVP_LIVENESS_DEAD;
+}
+
+/* Whether a process that may run has more registered than could be read. */
+static bool more_held(const char *name, const struct kvp_journal_info *info)
+{
+	if (!info->records)
+		return named_may_run(name);
+	/* The end of a record that is just being written is missing, which says nothing. */
+	if (info->condition == KVP_JOURNAL_WHOLE || info->condition == KVP_JOURNAL_TORN)
+		return false;
+	return info->liveness != KVP_LIVENESS_DEAD && info->liveness != KVP_LIVENESS_OTHER_BOOT;
+}
+
+/* What is no journal of this user's that is safe to act on: it is told when its turn comes. */
+static bool refused(int err)
+{
+	switch (err) {
+	case -EPERM:	/* of another user, or others may write to it */
+	case -EACCES:
+	case -ELOOP:	/* a link */
+	case -EINVAL:	/* no regular file */
+	case -ENXIO:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int fail(int err, struct kvp_error *error)
+{
+	return kvp_fail(error, err, KVP_PHASE_RECOVER, KVP_NONE, NULL, "recover again",
+			"can't go through the journals");
+}
+
+static int hold_file(struct kvp_recovery *recovery, struct file *file, struct kvp_error *error)
+{
+	struct kvp_journal *journal;
+	int fd = kvp_recovery_open(recovery, file->name, O_RDONLY), err;
+
+	if (fd == -ENOENT || refused(fd))
+		return 0;
+	err = fd < 0 ? fd : kvp_journal_read_fd(fd, file->name, &journal, NULL);
+	if (fd >= 0)
+		close(fd);
+	if (err)
+		return kvp_fail(error, err, KVP_PHASE_RECOVER, KVP_NONE, NULL,
+				err == -EMFILE ? "raise the limit of open files (ulimit -n)" :
+				"remove the cause and recover again; if the process that its name "
+				"begins with has ended, the file may be moved away",
+				"can't read the journal %.180s, so what it holds is not known: "
+				"nothing was recovered", file->name);
+	err = hold_entries(recovery, file, journal);
+	if (more_held(file->name, kvp_journal_info(journal)))
+		recovery->unknown = file->name;
+	kvp_journal_free(journal);
+	return err ? fail(err, error) : 0;
+}
+
 /*
  * What is held, by all journals, damaged ones as far as they are read: what a
  * process has that may run must not be unregistered under it, and a pool that a
  * store may still write to must not be destroyed.
  */
-static int hold_all(struct kvp_recovery *recovery, struct names *names)
+static int hold_all(struct kvp_recovery *recovery, struct names *names, struct kvp_error *error)
 {
-	struct kvp_journal *journal;
 	uint32_t i;
-	int fd, err;
+	int err = 0;
 
-	for (i = 0; i < names->count; i++) {
-		fd = kvp_recovery_open(recovery, names->file[i].name, O_RDONLY);
-		if (fd < 0)
-			continue;
-		err = kvp_journal_read_fd(fd, names->file[i].name, &journal, NULL);
-		close(fd);
-		if (!err) {
-			err = hold_entries(recovery, &names->file[i], journal);
-			kvp_journal_free(journal);
-		}
-		if (err == -ENOMEM)
-			return err;
-	}
-	return 0;
+	for (i = 0; i < names->count && !err; i++)
+		err = hold_file(recovery, &names->file[i], error);
+	return err;
 }
 
 static int recover_all(struct kvp_recovery *recovery, struct kvp_error *error)
@@ -212,18 +269,18 @@ static int recover_all(struct kvp_recovery *recovery, struct kvp_error *error)
 	int err;
 
 	err = list(recovery, &names);
-	if (!err)
-		err = hold_all(recovery, &names);
+	err = err ? fail(err, error) : hold_all(recovery, &names, error);
+	if (err) {
+		free(names.file);
+		return err;
+	}
 	/* First those that hold something: what they release may let pools of others end. */
 	for (round = 0; round < 2; round++)
 		for (i = 0; i < names.count && !err; i++)
 			if (names.file[i].holds == !round)
 				err = kvp_recovery_file(recovery, names.file[i].name);
 	free(names.file);
-	if (err)
-		return kvp_fail(error, err, KVP_PHASE_RECOVER, KVP_NONE, NULL, "recover again",
-				"can't go through the journals");
-	return 0;
+	return err ? fail(err, error) : 0;
 }
 
 static int check_registrars(const struct kvp_recovery_options *options, struct kvp_error *error)

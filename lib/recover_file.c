@@ -147,6 +147,11 @@ static int undo(struct kvp_recovery *recovery, struct kvp_log *log,
 			 entry->device_name);
 		return -ENODEV;
 	}
+	if (recovery->unknown) {
+		snprintf(reason, REASON_SIZE, "a process that may run may have it registered too: "
+			 "its journal %.80s is damaged", recovery->unknown);
+		return -EBUSY;
+	}
 	if (held(recovery, entry)) {
 		snprintf(reason, REASON_SIZE, "another process that may run has it registered too");
 		return -EBUSY;

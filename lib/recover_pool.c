@@ -32,6 +32,8 @@ static const char *holder(const struct kvp_recovery *recovery, const struct kvp_
 {
 	uint32_t i;
 
+	if (recovery->unknown)
+		return recovery->unknown;
 	for (i = 0; i < recovery->held_count; i++)
 		if (recovery->held[i].span.id == pool->id &&
 		    recovery->held[i].span.generation == pool->generation)

@@ -173,6 +173,9 @@ static bool in_use(const struct model_entry *entry)
 		if (!dir.file[n].records || liveness == KVP_LIVENESS_DEAD ||
 		    liveness == KVP_LIVENESS_OTHER_BOOT)
 			continue;
+		/* What is behind the damage may be anything. */
+		if (dir.condition[n] == KVP_JOURNAL_DAMAGED || dir.condition[n] == KVP_JOURNAL_NEWER)
+			return true;
 		for (i = 0; i < dir.file[n].entry_count; i++) {
 			const struct model_entry *other = &dir.file[n].entries[i];
 

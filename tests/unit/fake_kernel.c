@@ -20,6 +20,7 @@
 #include "fake_script.h"
 
 int __real_open(const char *path, int flags, ...);
+int __real_openat(int dir, const char *path, int flags, ...);
 int __real_ioctl(int fd, unsigned long command, ...);
 void *__real_mmap(void *addr, size_t length, int protection, int flags, int fd, off_t offset);
 int __real_munmap(void *addr, size_t length);
@@ -252,6 +253,21 @@ int __wrap_open(const char *path, int flags, ...)
 	return __real_open(path, flags, mode);
 }
 
+/* Of journals, which are real files. */
+int __wrap_openat(int dir, const char *path, int flags, ...)
+{
+	va_list args;
+	int mode = 0;
+
+	if (fake_fails(FAKE_OPENAT))
+		return -1;
+	va_start(args, flags);
+	if (flags & (O_CREAT | __O_TMPFILE))
+		mode = va_arg(args, int);
+	va_end(args);
+	return __real_openat(dir, path, flags, mode);
+}
+
 int __wrap_ioctl(int fd, unsigned long command, ...)
 {
 	const struct step *step;
@@ -408,6 +424,8 @@ int __wrap_ftruncate(int fd, off_t length)
 
 /* The same functions, under the names that -D_FILE_OFFSET_BITS=64 gives them. */
 int __wrap_open64(const char *path, int flags, ...) __attribute__((alias("__wrap_open")));
+int __wrap_openat64(int dir, const char *path, int flags, ...)
+	__attribute__((alias("__wrap_openat")));
 void *__wrap_mmap64(void *addr, size_t length, int protection, int flags, int fd, off_t offset)
 	__attribute__((alias("__wrap_mmap")));
 ssize_t __wrap_pwrite64(int fd, const void *data, size_t size, off_t offset)

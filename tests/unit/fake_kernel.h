@@ -36,7 +36,7 @@ int fake_teardown(void **state);
 
 enum fake_call {
 	FAKE_SOCKET, FAKE_BIND, FAKE_SETSOCKOPT, FAKE_SEND, FAKE_MUNMAP,
-	FAKE_WRITE, FAKE_SHORT_WRITE, FAKE_FALLOCATE, FAKE_TRUNCATE, FAKE_CALLS
+	FAKE_WRITE, FAKE_SHORT_WRITE, FAKE_FALLOCATE, FAKE_TRUNCATE, FAKE_OPENAT, FAKE_CALLS
 };
 
 /* The call after the next `skip` calls of that kind fails with `err`. A short write takes half. */

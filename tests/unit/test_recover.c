@@ -264,6 +264,108 @@ static void running_process(void **state)
 	nothing_changes_the_second_time();
 }
 
+static int recover_fails(struct kvp_error *error)
+{
+	struct kvp_recovery_options options = KVP_INIT(struct kvp_recovery_options);
+	struct kvp_registrar *registrar = fake_store_registrar("store");
+	int err;
+
+	options.journal_dir = fake_store_dir;
+	options.registrars = &registrar;
+	options.registrar_count = 1;
+	err = kvp_recover(fake_world_ctx(), &options, NULL, error);
+	kvp_registrar_free(registrar);
+	return err;
+}
+
+/* A journal that can't be opened may be that of a running process, and hold anything. */
+static void not_without_every_journal(void **state)
+{
+	static const int errors[] = { EMFILE, ENFILE, EIO };
+	struct kvp_error error;
+	char path[400];
+	size_t i;
+
+	(void)state;
+	fake_store_process(FAKE_EXIT, false, 0, false);
+	strcpy(path, strrchr(fake_journal_path(), '/') + 1);
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		/* The directory is the first that is opened. */
+		fake_fail(FAKE_OPENAT, 1, errors[i]);
+		assert_int_equal(recover_fails(&error), -errors[i]);
+		fake_assert_error(&error, -errors[i], KVP_PHASE_RECOVER, path,
+				  errors[i] == EMFILE ? "ulimit -n" : "recover again");
+	}
+	/* Gone meanwhile, or refused: that is what holds nothing. */
+	fake_fail(FAKE_OPENAT, 1, EACCES);
+	assert_int_equal(recover_fails(&error), 0);
+	fake_store_process(FAKE_EXIT, false, 0, false);
+	fake_fail(FAKE_OPENAT, 1, ENOENT);
+	assert_int_equal(recover_fails(&error), 0);
+	assert_int_equal(fake_store_held(), 0);
+	assert_int_equal(fake_journal_files(), 0);
+}
+
+static void not_past_one_that_is_too_long(void **state)
+{
+	const off_t limit = (off_t)1 << 30;
+	struct kvp_error error;
+	char path[400];
+	struct stat st;
+
+	(void)state;
+	fake_store_process(FAKE_EXIT, true, 0, false);
+	strcpy(path, fake_journal_path());
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(truncate(path, limit + 1), 0);
+	assert_int_equal(recover_fails(&error), -EFBIG);
+	fake_assert_error(&error, -EFBIG, KVP_PHASE_RECOVER, strrchr(path, '/') + 1, "moved away");
+	assert_int_equal(fake_store_held(), STORE_BUFFERS);
+	assert_int_equal(fake_world_destroyed, 0);
+	assert_int_equal(truncate(path, st.st_size), 0);
+	fake_store_recover(false);
+	assert_int_equal(fake_store_held(), 0);
+}
+
+/* Of one that runs, which has been damaged behind or in its first record. */
+static void running_process_damaged(void **state)
+{
+	static const size_t places[] = { 0, 60, 104 + 30 };
+	pid_t pid = fake_store_waiting();
+	char path[400], *bytes;
+	size_t size, i;
+
+	(void)state;
+	strcpy(path, fake_journal_path());
+	bytes = fake_journal_load(path, &size);
+	fake_store_process(FAKE_EXIT, true, 0, false);
+	fake_world_info(1)->lifetime = KVP_LIFETIME_OWNER;
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		struct kvp_recovery_report report;
+
+		bytes[places[i]] ^= 0x5a;
+		fake_journal_store(path, bytes, size);
+		report = fake_store_recover(false);
+		assert_int_equal(report.count[KVP_RECOVERY_FILE_REFUSED], 1);
+		assert_non_null(strstr(fake_store_events(), "entry-quarantined:2 "
+				       "entry-quarantined:1 entry-quarantined:0 pool-left:1 "
+				       "kept"));
+		assert_int_equal(fake_store->undo_calls, 0);
+		assert_int_equal(fake_world_destroyed, 0);
+		bytes[places[i]] ^= 0x5a;
+	}
+	/* Empty is no better. */
+	assert_int_equal(truncate(path, 0), 0);
+	fake_store_recover(false);
+	assert_int_equal(fake_store->undo_calls, 0);
+	/* When it has ended, nothing runs that could have it. */
+	fake_store_end(pid);
+	fake_store_recover(false);
+	assert_int_equal(fake_store_held(), 0);
+	assert_int_equal(fake_world_destroyed, 1);
+	free(bytes);
+}
+
 /* The store has numbered its devices anew since: it is the same device all the same. */
 static void renumber(const char *path)
 {
@@ -567,6 +669,9 @@ int main(void)
 		recover_test(from_another_namespace),
 		recover_test(pid_was_used_again),
 		recover_test(running_process),
+		recover_test(not_without_every_journal),
+		recover_test(not_past_one_that_is_too_long),
+		recover_test(running_process_damaged),
 		recover_test(running_process_renumbered),
 		recover_test(two_recoveries),
 		recover_test(store_fails),
