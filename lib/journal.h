@@ -259,7 +259,7 @@ void kvp_log_end(struct kvp_registration *registration);
 
 /* ------------------------------------------ journal_read.c, journal_apply.c */
 
-/* Where a transaction's entries, or devices, are among all. */
+/* Where a transaction's entries, devices or pools are among all. */
 struct kvp_journal_numbers {
 	uint32_t *positions;	/* by the number in the transaction */
 	uint32_t count, room;
@@ -273,9 +273,9 @@ struct kvp_journal {
 	struct kvp_journal_device *devices;
 	struct kvp_journal_transaction *transactions;
 	/* Of each transaction. */
-	struct kvp_journal_numbers *entry_numbers, *device_numbers;
+	struct kvp_journal_numbers *entry_numbers, *device_numbers, *pool_numbers;
 	uint32_t record_room, entry_room, pool_room, device_room, transaction_room;
-	uint32_t entry_numbers_room, device_numbers_room;
+	uint32_t entry_numbers_room, device_numbers_room, pool_numbers_room;
 };
 
 /* Read what is in memory. 0 whatever it is, see info.condition, or -ENOMEM. */
@@ -326,8 +326,12 @@ int kvp_recovery_hold(struct kvp_recovery *recovery, const char *file, bool dead
 void kvp_recovery_release(struct kvp_recovery *recovery, const char *file);
 /* End what the file says; -ENOMEM, everything else is told. */
 int kvp_recovery_file(struct kvp_recovery *recovery, const char *name);
-/* End the pools of the file at hand that nothing is held of. */
-void kvp_recovery_pools(struct kvp_recovery *recovery);
+/* All that a journal says of each pool, in one, by id; free() ends it. -ENOMEM. */
+int kvp_recovery_pools_new(const struct kvp_journal *journal, struct kvp_journal_pool **pools,
+			   uint32_t *count);
+/* End those of the file at hand that nothing is held of. */
+void kvp_recovery_pools(struct kvp_recovery *recovery, const struct kvp_journal_pool *pools,
+			uint32_t count);
 /* A descriptor of the locked file of this user's, or a negative errno; -EAGAIN: it's locked. */
 int kvp_recovery_open(const struct kvp_recovery *recovery, const char *name, int flags);
 

@@ -81,7 +81,9 @@ static int apply_begin(struct kvp_journal *journal, const struct kvp_journal_beg
 	    kvp_array_grow(&journal->entry_numbers, n, &journal->entry_numbers_room,
 			   sizeof(*journal->entry_numbers)) ||
 	    kvp_array_grow(&journal->device_numbers, n, &journal->device_numbers_room,
-			   sizeof(*journal->device_numbers)))
+			   sizeof(*journal->device_numbers)) ||
+	    kvp_array_grow(&journal->pool_numbers, n, &journal->pool_numbers_room,
+			   sizeof(*journal->pool_numbers)))
 		return -ENOMEM;
 	transaction = &journal->transactions[n];
 	*transaction = (struct kvp_journal_transaction){
@@ -96,10 +98,21 @@ static int apply_begin(struct kvp_journal *journal, const struct kvp_journal_beg
 		return bad(journal, "the domain is no name");
 	journal->entry_numbers[n] = (struct kvp_journal_numbers){ 0 };
 	journal->device_numbers[n] = (struct kvp_journal_numbers){ 0 };
+	journal->pool_numbers[n] = (struct kvp_journal_numbers){ 0 };
 	record->transaction = transaction->number;
 	record->position = n;
 	journal->info.transactions++;
 	journal->info.open_transactions++;
+	return 0;
+}
+
+/* Something at `position` is the next of its transaction. */
+static int number(struct kvp_journal_numbers *numbers, uint32_t position)
+{
+	if (kvp_array_grow(&numbers->positions, numbers->count, &numbers->room,
+			   sizeof(*numbers->positions)))
+		return -ENOMEM;
+	numbers->positions[numbers->count++] = position;
 	return 0;
 }
 
@@ -125,18 +138,11 @@ static int apply_pool(struct kvp_journal *journal, const struct kvp_journal_pool
 		.created = !!(flags & KVP_JOURNAL_POOL_CREATED),
 		.committed = !!(flags & KVP_JOURNAL_POOL_COMMITTED),
 	};
+	err = number(&journal->pool_numbers[record->position], n);
+	if (err)
+		return err;
 	record->position = n;
 	journal->info.pools++;
-	return 0;
-}
-
-/* Something at `position` is the next of its transaction. */
-static int number(struct kvp_journal_numbers *numbers, uint32_t position)
-{
-	if (kvp_array_grow(&numbers->positions, numbers->count, &numbers->room,
-			   sizeof(*numbers->positions)))
-		return -ENOMEM;
-	numbers->positions[numbers->count++] = position;
 	return 0;
 }
 
@@ -324,9 +330,9 @@ static int apply_commit(struct kvp_journal *journal, uint64_t number,
 		return bad(journal, "transaction %" PRIu64 " is committed with %" PRIu32
 			   " of %" PRIu32 " entries, or twice", number, i, transaction->entries);
 	transaction->committed = 1;
-	for (i = 0; i < journal->info.pools; i++)
-		if (journal->pools[i].transaction == number)
-			journal->pools[i].committed = 1;
+	numbers = &journal->pool_numbers[record->position];
+	for (i = 0; i < numbers->count; i++)
+		journal->pools[numbers->positions[i]].committed = 1;
 	return 0;
 }
 

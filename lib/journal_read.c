@@ -283,9 +283,11 @@ KVP_EXPORT void kvp_journal_free(struct kvp_journal *journal)
 	for (i = 0; i < journal->info.transactions; i++) {
 		free(journal->entry_numbers[i].positions);
 		free(journal->device_numbers[i].positions);
+		free(journal->pool_numbers[i].positions);
 	}
 	free(journal->entry_numbers);
 	free(journal->device_numbers);
+	free(journal->pool_numbers);
 	free(journal->transactions);
 	free(journal->entries);
 	free(journal->pools);

@@ -224,18 +224,22 @@ static int recover(struct kvp_recovery *recovery, int fd)
 {
 	const struct kvp_journal_info *info = kvp_journal_info(recovery->journal);
 	struct kvp_log log = { .fd = fd };
+	struct kvp_journal_pool *pools = NULL;
+	uint32_t pool_count, n;
 	bool *quarantined;
-	uint32_t n;
-	int err;
+	int err = 0;
 
+	/* All memory that can be taken before is: nothing is done yet. */
 	quarantined = calloc(info->entries ? info->entries : 1, sizeof(*quarantined));
-	if (!quarantined)
-		return -ENOMEM;
+	if (!quarantined || kvp_recovery_pools_new(recovery->journal, &pools, &pool_count)) {
+		err = -ENOMEM;
+		goto out;
+	}
 	err = prepare(recovery, &log);
 	if (err) {
-		free(quarantined);
 		tell_file(recovery, KVP_RECOVERY_FILE_REFUSED, err, "the file can't be written");
-		return 0;
+		err = 0;
+		goto out;
 	}
 	recovery->unfinished = false;
 	recover_entries(recovery, &log, quarantined);
@@ -244,19 +248,19 @@ static int recover(struct kvp_recovery *recovery, int fd)
 		if (quarantined[n])
 			err = kvp_recovery_hold(recovery, recovery->name, true,
 						kvp_journal_entry(recovery->journal, n));
-	if (err) {
-		free(quarantined);
-		return err;
-	}
-	free(quarantined);
-	kvp_recovery_pools(recovery);
+	if (err)
+		goto out;
+	kvp_recovery_pools(recovery, pools, pool_count);
 	if (recovery->unfinished)
 		tell_file(recovery, KVP_RECOVERY_FILE_KEPT, 0, "");
 	else if (recovery->options.dry_run || !unlinkat(recovery->dir_fd, recovery->name, 0))
 		tell_file(recovery, KVP_RECOVERY_FILE_REMOVED, 0, "");
 	else
 		tell_file(recovery, KVP_RECOVERY_FILE_REFUSED, -errno, "the file can't be removed");
-	return 0;
+out:
+	free(pools);
+	free(quarantined);
+	return err;
 }
 
 /* Whether there is something to recover in it; tells why not. */

@@ -1,30 +1,41 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The pools that a dead context created: which are to be ended. */
-#include <stdio.h>
+#include <stdlib.h>
 
 #include "transaction.h"
 
-static bool same(const struct kvp_journal_pool *one, const struct kvp_journal_pool *other)
+static int by_identity(const void *left, const void *right)
 {
-	return one->id == other->id && one->generation == other->generation;
+	const struct kvp_journal_pool *a = left, *b = right;
+
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	return (a->generation > b->generation) - (a->generation < b->generation);
 }
 
-/* All that the journal says of a pool, in one; false: it was told before. */
-static bool merge(const struct kvp_journal *journal, uint32_t n, struct kvp_journal_pool *pool)
+int kvp_recovery_pools_new(const struct kvp_journal *journal, struct kvp_journal_pool **result,
+			   uint32_t *count)
 {
-	const struct kvp_journal_pool *other;
-	uint32_t i;
+	const uint32_t all = kvp_journal_info(journal)->pools;
+	struct kvp_journal_pool *pools = calloc(all ? all : 1, sizeof(*pools));
+	uint32_t n, kept = 0;
 
-	*pool = *kvp_journal_pool(journal, n);
-	for (i = 0; (other = kvp_journal_pool(journal, i)); i++) {
-		if (!same(pool, other))
-			continue;
-		if (i < n)
-			return false;
-		pool->created |= other->created;
-		pool->committed |= other->committed;
+	if (!pools)
+		return -ENOMEM;
+	for (n = 0; n < all; n++)
+		pools[n] = *kvp_journal_pool(journal, n);
+	qsort(pools, all, sizeof(*pools), by_identity);
+	for (n = 0; n < all; n++) {
+		if (kept && !by_identity(&pools[kept - 1], &pools[n])) {
+			pools[kept - 1].created |= pools[n].created;
+			pools[kept - 1].committed |= pools[n].committed;
+		} else {
+			pools[kept++] = pools[n];
+		}
 	}
-	return true;
+	*result = pools;
+	*count = kept;
+	return 0;
 }
 
 /* Who may still have it registered at an external registrar: a journal's name, or NULL. */
@@ -117,13 +128,11 @@ static void recover_pool(struct kvp_recovery *recovery, const struct kvp_journal
 	kvp_recovery_tell(recovery, &event);
 }
 
-void kvp_recovery_pools(struct kvp_recovery *recovery)
+void kvp_recovery_pools(struct kvp_recovery *recovery, const struct kvp_journal_pool *pools,
+			uint32_t count)
 {
-	const uint32_t count = kvp_journal_info(recovery->journal)->pools;
-	struct kvp_journal_pool pool;
 	uint32_t n;
 
 	for (n = 0; n < count; n++)
-		if (merge(recovery->journal, n, &pool))
-			recover_pool(recovery, &pool);
+		recover_pool(recovery, &pools[n]);
 }

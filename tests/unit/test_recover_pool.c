@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Which pools recovery ends, of those that a dead context had in a transaction. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "fake_store.h"
 
@@ -150,6 +151,36 @@ static void quarantined_by_another_journal(void **state)
 	assert_string_equal(fake_store_events(), "");
 }
 
+/* A pool that was in many transactions is one, whatever each of them says of it. */
+static void told_once(void **state)
+{
+	struct kvp_journal_pool told[] = {
+		{ .transaction = 1, .id = 2, .generation = 7, .created = 1 },
+		{ .transaction = 1, .id = 1, .generation = 9, .committed = 1 },
+		{ .transaction = 2, .id = 2, .generation = 7, .committed = 1 },
+		{ .transaction = 3, .id = 2, .generation = 6, .created = 1 },
+		{ .transaction = 4, .id = 2, .generation = 7 },
+	};
+	const struct kvp_journal journal = { .info.pools = 5, .pools = told };
+	const struct kvp_journal none = { .info.pools = 0 };
+	struct kvp_journal_pool *pools;
+	uint32_t count;
+
+	(void)state;
+	assert_int_equal(kvp_recovery_pools_new(&journal, &pools, &count), 0);
+	assert_int_equal(count, 3);
+	assert_int_equal(pools[0].id, 1);
+	assert_true(!pools[0].created && pools[0].committed);
+	assert_int_equal(pools[1].generation, 6);
+	assert_true(pools[1].created && !pools[1].committed);
+	assert_int_equal(pools[2].generation, 7);
+	assert_true(pools[2].created && pools[2].committed);
+	free(pools);
+	assert_int_equal(kvp_recovery_pools_new(&none, &pools, &count), 0);
+	assert_int_equal(count, 0);
+	free(pools);
+}
+
 int main(void)
 {
 #define pool_test(function) \
@@ -166,6 +197,7 @@ int main(void)
 		pool_test(in_use),
 		pool_test(kernel_fails),
 		pool_test(quarantined_by_another_journal),
+		pool_test(told_once),
 	};
 
 	return cmocka_run_group_tests(tests, fake_store_map, fake_store_unmap);
