@@ -71,6 +71,8 @@ int kvp_log_append(struct kvp_log *log, struct kvp_journal_head *record,
 
 	if (log->broken)
 		return -EIO;
+	if (log->offset + size > KVP_JOURNAL_SIZE_MAX)
+		return -EFBIG;
 	if (log->map) {
 		/* Behind the end of the file a store would be SIGBUS. */
 		if (log->offset + size > log->end)
@@ -119,6 +121,13 @@ static bool in_memory(int fd)
 	return !fstatfs(fd, &fs) && fs.f_type == TMPFS_MAGIC;
 }
 
+uint64_t kvp_log_room(const struct kvp_log *log)
+{
+	const uint64_t taken = log->offset + log->reserved;
+
+	return taken < KVP_JOURNAL_SIZE_MAX ? KVP_JOURNAL_SIZE_MAX - taken : 0;
+}
+
 int kvp_log_reserve(struct kvp_log *log, uint64_t more)
 {
 	const uint64_t size = log->reserved + more;
@@ -126,6 +135,8 @@ int kvp_log_reserve(struct kvp_log *log, uint64_t more)
 	struct rlimit limit;
 	int ret;
 
+	if (more > kvp_log_room(log))
+		return -EFBIG;
 	if (log->mapped)
 		end = (end + SPACE - 1) / SPACE * SPACE;
 	if (end > log->end) {

@@ -27,6 +27,8 @@
 #define KVP_JOURNAL_MAGIC 0x4a50564bU	/* "KVPJ", little endian */
 #define KVP_JOURNAL_VERSION 1
 #define KVP_JOURNAL_SUFFIX ".journal"
+/* A file of more bytes is not read, so none is written. */
+#define KVP_JOURNAL_SIZE_MAX (UINT64_C(1) << 30)
 /* In place of the second record's first bytes: all that was behind the first one is over. */
 #define KVP_JOURNAL_RESTART "KVPSTART"
 
@@ -227,8 +229,13 @@ int kvp_log_cut(struct kvp_log *log, uint64_t at);
 /* Seal the record that begins there and write it at the end; all of it, or a negative errno. */
 int kvp_log_append(struct kvp_log *log, struct kvp_journal_head *record,
 		   enum kvp_journal_type type);
-/* Make sure that `more` bytes beside those that are reserved can be written. */
+/*
+ * Make sure that `more` bytes beside those that are reserved can be written. -EFBIG: more
+ * than the limit of the process, or than kvp_log_room().
+ */
 int kvp_log_reserve(struct kvp_log *log, uint64_t more);
+/* Bytes that can be reserved before the file is longer than what is read. */
+uint64_t kvp_log_room(const struct kvp_log *log);
 /* "can't WHAT the journal PATH/NAME", and what to do about it. */
 int kvp_log_fail(const struct kvp_log *log, int err, const char *what, const char *path,
 		 struct kvp_error *error);

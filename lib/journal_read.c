@@ -17,8 +17,6 @@
 
 #include "internal.h"
 
-#define SIZE_MAX_OF_FILE ((off_t)1 << 30)
-
 static int __attribute__((format(printf, 3, 4)))
 stop(struct kvp_journal *journal, enum kvp_journal_condition condition, const char *format, ...)
 {
@@ -245,7 +243,7 @@ int kvp_journal_read_fd(int fd, const char *path, struct kvp_journal **journal,
 		err = -errno;
 	else if (!S_ISREG(st.st_mode))
 		err = -EINVAL;
-	else if (st.st_size > SIZE_MAX_OF_FILE)
+	else if ((uint64_t)st.st_size > KVP_JOURNAL_SIZE_MAX)
 		err = -EFBIG;
 	if (!err)
 		err = load(fd, (size_t)st.st_size, &bytes, &got);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* What a transaction writes to the journal, and the space that it takes for that first. */
 #include <endian.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -97,6 +98,20 @@ static void take_back(struct kvp_log *log, uint64_t at, uint64_t sequence)
 	log->sequence = sequence;
 }
 
+/* What is open keeps the file from starting anew: only ending it helps. */
+static int too_long(const struct kvp_log *log, uint64_t worst, struct kvp_error *error)
+{
+	return kvp_fail(error, -EFBIG, KVP_PHASE_JOURNAL, KVP_NONE, NULL,
+			log->open ? "unregister what is registered: with nothing open the file "
+				    "begins anew; what stays registered for long, register with "
+				    "a context of its own" :
+				    "register less at once",
+			"the journal %.90s has %" PRIu64 " bytes, and the transaction may need %"
+			PRIu64 " more: a file of more than %" PRIu64 " is not read; %" PRIu32
+			" transactions are open", log->name, log->offset + log->reserved, worst,
+			KVP_JOURNAL_SIZE_MAX, log->open);
+}
+
 static int begin(struct kvp_registration *registration, const char *domain,
 		 struct kvp_error *error)
 {
@@ -109,6 +124,8 @@ static int begin(struct kvp_registration *registration, const char *domain,
 	/* All that is there is over: start anew, so that the file does not grow for ever. */
 	if (!log->open && log->offset > sizeof(struct kvp_journal_file_record))
 		(void)kvp_log_restart(log);
+	if (worst > kvp_log_room(log))
+		return too_long(log, worst, error);
 	err = kvp_log_reserve(log, worst);
 	if (err)
 		return kvp_log_fail(log, err, "reserve the space of the transaction in",

@@ -853,7 +853,8 @@ struct kvp_transaction_options {
  * -EREMOTEIO, and the code is in the message).
  * Of the journal, phase journal and with nothing registered: -EACCES, -EPERM,
  * -ENOENT, -ENOTDIR, -EROFS no directory that this user alone may write to;
- * -ENOSPC, -EDQUOT, -EFBIG no space for all that the transaction may write;
+ * -ENOSPC, -EDQUOT, -EFBIG no space for all that the transaction may write, or the
+ * journal would be longer than 1 GiB: it grows while a transaction is open;
  * -EOPNOTSUPP the file system can't reserve space. A journal that fails later,
  * which the reservation leaves to a broken disk, is undone like a registrar that
  * fails.

@@ -284,6 +284,45 @@ static void limit_of_file_size(void **state)
 	assert_int_equal(fake.register_calls, 0);
 }
 
+/* What nobody would read is not written; and what is registered then can be undone. */
+static void longer_than_is_read(void **state)
+{
+	struct kvp_registration *kept;
+	uint64_t room;
+
+	(void)state;
+	assert_int_equal(do_register(NULL), 0);
+	kept = registration;
+	/* As after some hundred thousand transactions. */
+	room = kvp_log_room(journal());
+	assert_int_equal(room, KVP_JOURNAL_SIZE_MAX - journal()->offset - journal()->reserved);
+	journal()->offset += room - 1055;
+	/* All that it may need: 608 + 2 * 224. */
+	assert_int_equal(do_register(NULL), -EFBIG);
+	assert_null(registration);
+	assert_int_equal(error.phase, KVP_PHASE_JOURNAL);
+	assert_contains(error.message, "may need 1056 more: a file of more than 1073741824 is not read; "
+			"1 transactions are open");
+	assert_contains(error.advice, "unregister what is registered");
+	assert_int_equal(fake.register_calls, 0);
+	journal()->offset--;
+	assert_int_equal(do_register(NULL), 0);
+	/* Its undoing fails, is tried again, and finds no more space for that: it is done. */
+	fake.fail_unregister = fake.unregister_calls + 1;
+	fake.unregister_ret = -EBUSY;
+	assert_int_equal(do_unregister(), -EBUSY);
+	fake.fail_unregister = 0;
+	assert_int_equal(do_unregister(), 0);
+	registration = kept;
+	assert_int_equal(do_unregister(), 0);
+	assert_true(journal()->offset <= KVP_JOURNAL_SIZE_MAX);
+	assert_int_equal(journal()->reserved, 0);
+	/* With nothing open it begins anew. */
+	assert_int_equal(do_register(NULL), 0);
+	assert_string_equal(fake_journal_types(), "file begin pool device " REGISTERED " commit");
+	assert_int_equal(do_unregister(), 0);
+}
+
 static void quarantine_keeps_the_file(void **state)
 {
 	(void)state;
@@ -481,6 +520,7 @@ int main(void)
 		journal_test(broken_journal),
 		journal_test(no_space_is_known_before),
 		journal_test(limit_of_file_size),
+		journal_test(longer_than_is_read),
 		journal_test(quarantine_keeps_the_file),
 		journal_test(space_of_others),
 		journal_test(numbers_stay),
