@@ -74,17 +74,18 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 				  const struct timespec *end)
 {
 	struct timespec soon;
-	int ret = ETIMEDOUT;
+	int ret;
 
 	if (!hung)
 		return __real_pthread_cond_timedwait(cond, mutex, end);
-	while (ret == ETIMEDOUT && !atomic_load(hung)) {
-		clock_gettime(CLOCK_MONOTONIC, &soon);
-		soon.tv_nsec += 1000000;
-		soon.tv_sec += soon.tv_nsec / 1000000000;
-		soon.tv_nsec %= 1000000000;
-		ret = __real_pthread_cond_timedwait(cond, mutex, &soon);
-	}
+	clock_gettime(CLOCK_MONOTONIC, &soon);
+	soon.tv_nsec += 1000000;
+	soon.tv_sec += soon.tv_nsec / 1000000000;
+	soon.tv_nsec %= 1000000000;
+	ret = __real_pthread_cond_timedwait(cond, mutex, &soon);
+	/* A spurious wakeup: what it waits for may have come between two of these. */
+	if (ret == ETIMEDOUT && !atomic_load(hung))
+		ret = 0;
 	return ret;
 }
 
