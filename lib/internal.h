@@ -125,7 +125,8 @@ struct kvp_ctx {
 	pthread_mutex_t lock;
 	struct kvp_nl nl;
 	uint16_t family;
-	struct kvp_registration *registrations;	/* under way, in force, quarantined: registration.c */
+	/* Under way, in force, quarantined: registration.c. */
+	struct kvp_registration *registrations;
 	struct kvp_owned *owned;	/* under the lock as well */
 	struct kvp_mappings mappings;
 	struct kvp_log log;
