@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Included by dump.c. Dumps of more pools than memory there is. */
 #include <linux/slab.h>
+#include <net/sock.h>
 
 #include "test.h"
 
@@ -17,11 +18,26 @@ struct reading {
 	u32 largest;		/* pools in a part */
 };
 
+/* As much of a socket as says who opened it: this thread. */
+static struct sock *test_sock(struct kunit *test)
+{
+	struct sock *sock = kunit_kzalloc(test, sizeof(*sock), GFP_KERNEL);
+	struct socket *socket = kunit_kzalloc(test, sizeof(*socket), GFP_KERNEL);
+	struct file *file = kunit_kzalloc(test, sizeof(*file), GFP_KERNEL);
+
+	KUNIT_ASSERT_TRUE(test, sock && socket && file);
+	file->f_cred = current_cred();
+	socket->file = file;
+	sock->sk_socket = socket;
+	return sock;
+}
+
 static void begin(struct kunit *test, struct reading *reading)
 {
 	memset(reading, 0, sizeof(*reading));
 	reading->skb = alloc_skb(PART, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, reading->skb);
+	NETLINK_CB(reading->skb).sk = test_sock(test);
 	reading->cb.skb = reading->skb;
 	reading->cb.nlh = &reading->request;
 	KUNIT_ASSERT_EQ(test, kvpool_nl_pool_get_start(&reading->cb), 0);
