@@ -115,7 +115,7 @@ static void many_devices(uint32_t count)
 		{ "loop of ibv_reg_mr", NULL, loop, loop_undo },
 	};
 	struct kvp_options options = KVP_INIT(struct kvp_options);
-	const uint64_t length = bench_size(64, 4) * MIB;
+	const uint64_t length = bench_size(256, 4) * MIB;
 	char name[] = "rxe0", *base;
 
 	options.journal_dir = "";
