@@ -112,6 +112,11 @@ static void rows(uint32_t buffer_count, uint64_t length)
 	EQUAL(rmdir(dir), 0);
 }
 
+static void one(void)
+{
+	rows(1, MIB);
+}
+
 static void ten(void)
 {
 	rows(10, MIB);
@@ -137,6 +142,7 @@ int main(void)
 	RUN(ten);
 	RUN(hundred);
 	if (bench_size(1, 0)) {
+		RUN(one);
 		RUN(thousand);
 		RUN(ten_thousand);
 	}
