@@ -27,7 +27,9 @@
  *    behind. In a thread that may be cancelled, PTHREAD_CANCEL_DISABLE goes around
  *    the calls.
  *  - Any call that asks the kernel may also return -EPROTO (an answer that makes
- *    no sense: module and library don't fit), -ENOBUFS, -EMFILE or -ENOMEM.
+ *    no sense: module and library don't fit), -ENOBUFS, -EMFILE or -ENOMEM; and
+ *    -EPERM from a thread with a user or a capability that whoever opened the
+ *    context had not: open it with the rights that it is to be used with.
  *  - fork() and exec() may come at any time, while other threads are inside calls
  *    too. After fork() the child may use the mappings it inherited; for anything
  *    else it must open a context of its own. Every descriptor of the library is
