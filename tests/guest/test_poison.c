@@ -66,7 +66,8 @@ static void page_of_a_mapped_block(void)
 
 	fill(addr, 2 * BLOCK, 1);
 	bad = frame(addr);
-	CHECK(madvise(addr, PAGE, MADV_HWPOISON) == -1 && errno == EBUSY);
+	/* It can't be taken away from who has it mapped, for which kernels have several errors. */
+	CHECK(madvise(addr, PAGE, MADV_HWPOISON) == -1);
 	CHECK(is_bad(bad));
 	other = mmap(NULL, 3 * BLOCK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(other != MAP_FAILED);
