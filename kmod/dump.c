@@ -23,7 +23,7 @@ static struct dump *dump_of(struct netlink_callback *cb)
 
 int kvpool_nl_pool_get_start(struct netlink_callback *cb)
 {
-	int err = kvpool_request_sender(cb->skb);
+	int err = kvpool_request_sender(cb->skb, cb->extack);
 
 	if (!err)
 		dump_of(cb)->cred = get_current_cred();
@@ -38,17 +38,11 @@ int kvpool_nl_pool_get_done(struct netlink_callback *cb)
 
 static int dump_pool(struct sk_buff *skb, struct netlink_callback *cb, struct kvpool_pool *pool)
 {
-	u32 pinned = 0;
+	const u32 pinned = kvpool_pool_pinned(pool);
 	void *header;
 	int err = 0;
 
 	mutex_lock(&pool->lock);
-	if (kvpool_may_open(pool, false)) {
-		mutex_unlock(&pool->lock);
-		pinned = kvpool_pool_pinned(pool);
-		mutex_lock(&pool->lock);
-	}
-	/* Tags may have changed meanwhile. */
 	if (!kvpool_may_open(pool, false))
 		goto unlock;
 	header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &kvpool_family,
@@ -95,7 +89,7 @@ int kvpool_nl_pin_get_start(struct netlink_callback *cb)
 	struct kvpool_pool *pool;
 	int err;
 
-	err = kvpool_request_sender(cb->skb);
+	err = kvpool_request_sender(cb->skb, cb->extack);
 	if (err)
 		return err;
 	if (!id) {

@@ -265,11 +265,9 @@ int kvpool_nl_pool_get_doit(struct sk_buff *skb, struct genl_info *info)
 	u32 pinned;
 	int err;
 
-	err = kvpool_request_sender(skb);
-	if (err) {
-		NL_SET_ERR_MSG_FMT(info->extack, "the socket was opened with fewer rights");
+	err = kvpool_request_sender(skb, info->extack);
+	if (err)
 		return err;
-	}
 	pool = pool_get(info, false);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);

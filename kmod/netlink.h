@@ -10,7 +10,7 @@
 extern struct genl_family kvpool_family;
 
 /* request.c: who sends a request, and what its attributes ask for, checked for form */
-int kvpool_request_sender(const struct sk_buff *skb);
+int kvpool_request_sender(const struct sk_buff *skb, struct netlink_ext_ack *extack);
 struct file *kvpool_request_session(const struct sk_buff *skb, const struct genl_info *info,
 				    const struct nlattr *attr);
 int kvpool_request_pool(const struct genl_info *info, struct kvpool_request *request);

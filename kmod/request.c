@@ -16,13 +16,14 @@
 /**
  * kvpool_request_sender - may the sender use its rights?
  * @skb: of the request
+ * @extack: gets the cause
  *
  * Only those that whoever opened the socket had too: his user, or the right to
  * become it, and his capabilities.
  *
  * Return: 0 or -EPERM.
  */
-int kvpool_request_sender(const struct sk_buff *skb)
+int kvpool_request_sender(const struct sk_buff *skb, struct netlink_ext_ack *extack)
 {
 	static const int caps[] = {
 		CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_CHOWN, CAP_IPC_LOCK, CAP_SYS_ADMIN
@@ -32,12 +33,16 @@ int kvpool_request_sender(const struct sk_buff *skb)
 
 	if (!uid_eq(current_fsuid(), opened->f_cred->fsuid) &&
 	    !file_ns_capable(opened, &init_user_ns, CAP_SETUID))
-		return -EPERM;
+		goto refuse;
 	for (i = 0; i < ARRAY_SIZE(caps); i++)
 		if (ns_capable_noaudit(&init_user_ns, caps[i]) &&
 		    !file_ns_capable(opened, &init_user_ns, caps[i]))
-			return -EPERM;
+			goto refuse;
 	return 0;
+
+refuse:
+	NL_SET_ERR_MSG_FMT(extack, "the socket was opened with fewer rights");
+	return -EPERM;
 }
 
 /**
@@ -51,12 +56,11 @@ int kvpool_request_sender(const struct sk_buff *skb)
 struct file *kvpool_request_session(const struct sk_buff *skb, const struct genl_info *info,
 				    const struct nlattr *attr)
 {
+	int err = kvpool_request_sender(skb, info->extack);
 	struct file *file;
 
-	if (kvpool_request_sender(skb)) {
-		NL_SET_ERR_MSG_FMT(info->extack, "the socket was opened with fewer rights");
-		return ERR_PTR(-EPERM);
-	}
+	if (err)
+		return ERR_PTR(err);
 	if (!attr) {
 		NL_SET_ERR_MSG_FMT(info->extack, "session-fd: must be given");
 		return ERR_PTR(-EINVAL);

@@ -210,27 +210,29 @@ static void bob_opens_a_socket(int line)
 	await(line);
 }
 
+#define NOT_BY_THIS_SOCKET(raw, answer) do {					\
+	EQUAL(answer, -EPERM);							\
+	RAW_SAYS(raw, "the socket was opened with fewer rights"); } while (0)
+
 static void ask_by_socket(struct raw *raw, int fd, int control, struct ref ref)
 {
 	struct mnl_socket *own = raw->socket;
 
 	raw->socket = mnl_socket_fdopen(fd);
 	CHECK(raw->socket);
-	for (size_t i = 0; i < sizeof(changes); i++) {
-		EQUAL(change(raw, changes[i], control, ref), -EPERM);
-		RAW_SAYS(raw, "the socket was opened with fewer rights");
-	}
+	for (size_t i = 0; i < sizeof(changes); i++)
+		NOT_BY_THIS_SOCKET(raw, change(raw, changes[i], control, ref));
 	raw_start(raw, KVPOOL_CMD_POOL_GET, 0);
 	mnl_attr_put_u32((void *)raw->request, KVPOOL_A_POOL_ID, ref.id);
-	EQUAL(raw_ask(raw), -EPERM);
+	NOT_BY_THIS_SOCKET(raw, raw_ask(raw));
 	raw_start(raw, KVPOOL_CMD_POOL_GET, NLM_F_DUMP);
-	EQUAL(raw_ask(raw), -EPERM);
+	NOT_BY_THIS_SOCKET(raw, raw_ask(raw));
 	raw_start(raw, KVPOOL_CMD_PIN_GET, NLM_F_DUMP);
 	mnl_attr_put_u32((void *)raw->request, KVPOOL_A_POOL_ID, ref.id);
-	EQUAL(raw_ask(raw), -EPERM);
+	NOT_BY_THIS_SOCKET(raw, raw_ask(raw));
 	raw_start(raw, KVPOOL_CMD_RESERVE_SET, 0);
 	mnl_attr_put_u32((void *)raw->request, KVPOOL_A_RESERVE_SESSION_FD, (uint32_t)control);
-	EQUAL(raw_ask(raw), -EPERM);
+	NOT_BY_THIS_SOCKET(raw, raw_ask(raw));
 	raw->socket = own;
 }
 
