@@ -110,6 +110,19 @@ static int prepare(struct check *check, uint32_t count, struct kvp_sorted *sorte
 	return check->earlier ? kvp_overlap_find(check->buffers, count, check->earlier) : -ENOMEM;
 }
 
+int kvp_check_domain(const char *domain, struct kvp_error *error)
+{
+	if (!domain || !domain[0])
+		return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL,
+				"name the domain that all buffers must come from",
+				"no domain was given");
+	if (!kvp_name_valid(domain))
+		return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL,
+				"give 1 to 63 of A-Z a-z 0-9 _ -",
+				"'%.100s' is no name of a domain", domain);
+	return 0;
+}
+
 int kvp_check_spans(struct kvp_ctx *ctx, const char *domain, const struct kvp_buffer *buffers,
 		    const uint32_t *index, uint32_t count, int *results, struct kvp_span *spans,
 		    struct kvp_error *error)
@@ -123,10 +136,12 @@ int kvp_check_spans(struct kvp_ctx *ctx, const char *domain, const struct kvp_bu
 	struct kvp_sorted sorted;
 	int err;
 
-	if (!ctx || !domain || !domain[0])
-		return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL,
-				"name the domain that all buffers must come from",
-				"no %s was given", ctx ? "domain" : "context");
+	if (!ctx)
+		return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
+				"no context was given");
+	err = kvp_check_domain(domain, error);
+	if (err)
+		return err;
 	if (!count)
 		return 0;
 	if (!buffers)

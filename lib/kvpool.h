@@ -631,7 +631,7 @@ struct kvp_buffer {
  * -EADDRINUSE nested in, or overlapping, an earlier buffer; adjacent is allowed
  *
  * Overlap is judged by address: the same bytes of a pool mapped twice are two
- * buffers. A NULL or empty domain is -EINVAL.
+ * buffers. A domain that is NULL, or no name that a pool's could have, is -EINVAL.
  */
 int kvp_check(struct kvp_ctx *ctx, const char *domain, const struct kvp_buffer *buffers,
 	      uint32_t count, int *results, struct kvp_error *error);

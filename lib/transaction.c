@@ -17,19 +17,6 @@ struct transaction {
 	bool begun;		/* from here on there is something to undo */
 };
 
-static int check_domain(const char *domain, struct kvp_error *error)
-{
-	if (!domain || !domain[0])
-		return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL,
-				"name the domain that all buffers must come from",
-				"no domain was given");
-	if (!kvp_name_valid(domain))
-		return kvp_fail(error, -EINVAL, KVP_PHASE_CHECK, KVP_NONE, NULL,
-				"give 1 to 63 of A-Z a-z 0-9 _ -",
-				"'%.100s' is no name of a domain", domain);
-	return 0;
-}
-
 static int check_registrars(struct kvp_registrar *const *registrars, uint32_t count,
 			    struct kvp_error *error)
 {
@@ -255,7 +242,7 @@ KVP_EXPORT int kvp_register(struct kvp_ctx *ctx, const char *domain, const struc
 				MOST_THREADS);
 	err = kvp_list_ready(list, error);
 	if (!err)
-		err = check_domain(domain, error);
+		err = kvp_check_domain(domain, error);
 	if (!err)
 		err = check_registrars(registrars, count, error);
 	if (!err)

@@ -47,6 +47,8 @@ const struct kvp_segment *kvp_snapshot_find(const struct kvp_snapshot *snapshot,
 					    uint64_t length);
 void kvp_snapshot_free(struct kvp_snapshot *snapshot);
 
+/* 0 or -EINVAL: NULL, or no name that a pool's domain could have. */
+int kvp_check_domain(const char *domain, struct kvp_error *error);
 /*
  * kvp_check() that keeps the spans. `index` is the caller's index of each
  * position, NULL when they are the same. `spans` and `results` may be NULL; a

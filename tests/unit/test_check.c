@@ -303,6 +303,8 @@ static void wrong_arguments(void **state)
 	assert_int_equal(kvp_check(fake_world_ctx(), NULL, &buffer, 1, NULL, &error), -EINVAL);
 	assert_contains(error.message, "no domain was given");
 	assert_int_equal(kvp_check(fake_world_ctx(), "", &buffer, 1, NULL, NULL), -EINVAL);
+	assert_int_equal(kvp_check(fake_world_ctx(), "k/v", &buffer, 1, NULL, &error), -EINVAL);
+	assert_contains(error.message, "'k/v' is no name of a domain");
 	assert_int_equal(kvp_check(NULL, "kv", &buffer, 1, NULL, &error), -EINVAL);
 	assert_contains(error.message, "no context was given");
 	assert_int_equal(kvp_check(fake_world_ctx(), "kv", NULL, 1, NULL, NULL), -EINVAL);
