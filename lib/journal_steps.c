@@ -185,8 +185,6 @@ static int write_down(struct kvp_registration *registration, struct kvp_journal_
 	struct kvp_log *log = kept->log;
 	int err;
 
-	if (!log)
-		return 0;
 	pthread_mutex_lock(&log->lock);
 	err = kvp_log_append(log, record, type);
 	if (size > kept->reserved)
@@ -290,7 +288,7 @@ void kvp_log_retry(struct kvp_registration *registration)
 int kvp_log_commit(struct kvp_registration *registration, struct kvp_error *error)
 {
 	struct kvp_log *log = registration->record.log;
-	int err = write_mark(registration, KVP_JOURNAL_COMMIT);
+	int err = log ? write_mark(registration, KVP_JOURNAL_COMMIT) : 0;
 
 	return err ? kvp_log_fail(log, err, "write", log->dir ? log->dir : "", error) : 0;
 }

@@ -198,20 +198,32 @@ static int end_the_other(const struct kvp_registration *given, void *arg)
 	return kvp_unregister(fake_world_ctx(), arg, NULL);
 }
 
+/* Register, and then again with a commit function that is given the first registration. */
+static int register_and_replace(int (*commit)(const struct kvp_registration *, void *),
+				struct kvp_registration **second)
+{
+	struct kvp_transaction_options options = KVP_INIT(struct kvp_transaction_options);
+	struct kvp_registration *first = NULL;
+	struct kvp_list *list = three();
+	int err;
+
+	assert_int_equal(do_register(list, NULL, &first, NULL), 0);
+	fake_world_forget_states();
+	options.commit = commit;
+	options.arg = &first;
+	err = do_register(list, &options, second, NULL);
+	assert_null(first);
+	kvp_list_free(list);
+	return err;
+}
+
 /* A registration replaces another: the commit of the new one ends the old one. */
 static void state_when_one_replaces_another(void **state)
 {
-	struct kvp_transaction_options options = KVP_INIT(struct kvp_transaction_options);
-	struct kvp_registration *first = NULL, *second = NULL;
-	struct kvp_list *list = three();
+	struct kvp_registration *second = NULL;
 
 	(void)state;
-	assert_int_equal(do_register(list, NULL, &first, NULL), 0);
-	fake_world_forget_states();
-	options.commit = end_the_other;
-	options.arg = &first;
-	assert_int_equal(do_register(list, &options, &second, NULL), 0);
-	assert_null(first);
+	assert_int_equal(register_and_replace(end_the_other, &second), 0);
 	assert_int_equal(fake_world_info(1)->registration, KVP_REGISTRATION_COMMITTED);
 	/* Not ALLOCATED in between, which COMMITTED must not follow. */
 	assert_string_equal(fake_world_states(),
@@ -219,7 +231,6 @@ static void state_when_one_replaces_another(void **state)
 	fake_world_forget_states();
 	assert_int_equal(kvp_unregister(fake_world_ctx(), &second, NULL), 0);
 	assert_string_equal(fake_world_states(), "1:allocated 2:allocated");
-	kvp_list_free(list);
 }
 
 /* And when it then fails, nothing is in force any more. */
@@ -230,18 +241,11 @@ static int end_the_other_and_fail(const struct kvp_registration *given, void *ar
 
 static void state_when_the_replacement_fails(void **state)
 {
-	struct kvp_transaction_options options = KVP_INIT(struct kvp_transaction_options);
-	struct kvp_registration *first = NULL, *second = NULL;
-	struct kvp_list *list = three();
+	struct kvp_registration *second = NULL;
 
 	(void)state;
-	assert_int_equal(do_register(list, NULL, &first, NULL), 0);
-	fake_world_forget_states();
-	options.commit = end_the_other_and_fail;
-	options.arg = &first;
-	assert_int_equal(do_register(list, &options, &second, NULL), -ECANCELED);
+	assert_int_equal(register_and_replace(end_the_other_and_fail, &second), -ECANCELED);
 	assert_string_equal(fake_world_states(), "1:registering 2:registering 1:failed 2:failed");
-	kvp_list_free(list);
 }
 
 /* Of two that are under way the first to end, well or not, leaves it to the other. */
