@@ -3,6 +3,12 @@
  * Requests at random, but well formed: of the right type mostly, with values that
  * mean something often. Several users send them at once, and what is not theirs
  * must stay as it was.
+ *
+ * Without feedback by coverage (KCOV), which would find nothing more: with a module
+ * built to count, 34,300 requests of each process reached 1,258 places, of which
+ * 1,182 were reached by the first 1,300, and 1,250 by 14,300. The rest, of 1,748, are
+ * init and exit, attributes of sysfs, pins, and what is done when memory fails
+ * (test_failnth).
  */
 #include "race.h"
 #include "raw.h"
@@ -158,10 +164,13 @@ static void send_netlink(struct sender *sender)
 	if (roll(state) % 16 ? (1U << command) & SESSION : roll(state) % 2)
 		mnl_attr_put_u32(message, KVPOOL_A_POOL_SESSION_FD,
 				 roll(state) % 16 ? (uint32_t)sender->control : PICK(state, small));
-	/* What a creation can't be without, and what says which pool. */
+	/* What a creation or a target can't be without, and what says which pool. */
 	if (command == KVPOOL_CMD_POOL_CREATE && roll(state) % 8) {
 		mnl_attr_put_strz(message, KVPOOL_A_POOL_DOMAIN, "kv");
 		mnl_attr_put_u64(message, KVPOOL_A_POOL_LENGTH, 1 + roll(state) % (3 * BLOCK));
+	} else if (command == KVPOOL_CMD_RESERVE_SET && roll(state) % 4) {
+		mnl_attr_put_u32(message, KVPOOL_A_RESERVE_NODE, roll(state) % 2);
+		mnl_attr_put_u64(message, KVPOOL_A_RESERVE_TARGET, roll(state) % 9 * BLOCK);
 	} else if (((1U << command) & attributes[0].commands) && !(dump && command == KVPOOL_CMD_POOL_GET) &&
 		   roll(state) % 8) {
 		mnl_attr_put_u32(message, KVPOOL_A_POOL_ID, sender->id);
