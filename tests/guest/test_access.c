@@ -225,14 +225,15 @@ static void ask_by_socket(struct raw *raw, int fd, int control, struct ref ref)
 	raw_start(raw, KVPOOL_CMD_POOL_GET, 0);
 	mnl_attr_put_u32((void *)raw->request, KVPOOL_A_POOL_ID, ref.id);
 	NOT_BY_THIS_SOCKET(raw, raw_ask(raw));
-	raw_start(raw, KVPOOL_CMD_POOL_GET, NLM_F_DUMP);
-	NOT_BY_THIS_SOCKET(raw, raw_ask(raw));
-	raw_start(raw, KVPOOL_CMD_PIN_GET, NLM_F_DUMP);
-	mnl_attr_put_u32((void *)raw->request, KVPOOL_A_POOL_ID, ref.id);
-	NOT_BY_THIS_SOCKET(raw, raw_ask(raw));
 	raw_start(raw, KVPOOL_CMD_RESERVE_SET, 0);
 	mnl_attr_put_u32((void *)raw->request, KVPOOL_A_RESERVE_SESSION_FD, (uint32_t)control);
 	NOT_BY_THIS_SOCKET(raw, raw_ask(raw));
+	/* 6.1 passes on no text of a dump's start. */
+	raw_start(raw, KVPOOL_CMD_POOL_GET, NLM_F_DUMP);
+	EQUAL(raw_ask(raw), -EPERM);
+	raw_start(raw, KVPOOL_CMD_PIN_GET, NLM_F_DUMP);
+	mnl_attr_put_u32((void *)raw->request, KVPOOL_A_POOL_ID, ref.id);
+	EQUAL(raw_ask(raw), -EPERM);
 	raw->socket = own;
 }
 
