@@ -13,26 +13,60 @@
 
 #include "netlink.h"
 
+static bool in_groups(const struct cred *cred, kgid_t gid)
+{
+	const struct group_info *groups = cred->group_info;
+	int low = 0, high = groups->ngroups, middle;
+
+	/* In order, see groups_sort(). */
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (gid_lt(groups->gid[middle], gid))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return (low < groups->ngroups && gid_eq(groups->gid[low], gid)) ||
+	       gid_eq(cred->fsgid, gid);
+}
+
+/* Whether `cred` is in all groups that `other` is in. */
+static bool has_groups(const struct cred *cred, const struct cred *other)
+{
+	int i;
+
+	if (!in_groups(cred, other->fsgid))
+		return false;
+	for (i = 0; i < other->group_info->ngroups; i++)
+		if (!in_groups(cred, other->group_info->gid[i]))
+			return false;
+	return true;
+}
+
 /**
  * kvpool_request_sender - may the sender use its rights?
  * @skb: of the request
  * @extack: gets the cause
  *
- * Only those that whoever opened the socket had too: his user, or the right to
- * become it, and his capabilities.
+ * Only those that whoever opened the socket had too: his user and groups, or the
+ * right to become them, and his capabilities.
  *
  * Return: 0 or -EPERM.
  */
 int kvpool_request_sender(const struct sk_buff *skb, struct netlink_ext_ack *extack)
 {
 	static const int caps[] = {
-		CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_CHOWN, CAP_IPC_LOCK, CAP_SYS_ADMIN
+		CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_CHOWN, CAP_IPC_LOCK, CAP_SYS_ADMIN,
+		CAP_SYS_RESOURCE
 	};
 	const struct file *opened = NETLINK_CB(skb).sk->sk_socket->file;
 	int i;
 
 	if (!uid_eq(current_fsuid(), opened->f_cred->fsuid) &&
 	    !file_ns_capable(opened, &init_user_ns, CAP_SETUID))
+		goto refuse;
+	if (!has_groups(opened->f_cred, current_cred()) &&
+	    !file_ns_capable(opened, &init_user_ns, CAP_SETGID))
 		goto refuse;
 	for (i = 0; i < ARRAY_SIZE(caps); i++)
 		if (ns_capable_noaudit(&init_user_ns, caps[i]) &&

@@ -92,8 +92,11 @@ static_assert(sizeof(struct dump) <= sizeof_field(struct netlink_callback, ctx))
 
 int kvpool_nl_reserve_get_start(struct netlink_callback *cb)
 {
-	((struct dump *)cb->ctx)->cred = get_current_cred();
-	return 0;
+	int err = kvpool_request_sender(cb->skb, cb->extack);
+
+	if (!err)
+		((struct dump *)cb->ctx)->cred = get_current_cred();
+	return err;
 }
 
 int kvpool_nl_reserve_get_done(struct netlink_callback *cb)
