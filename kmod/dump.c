@@ -38,11 +38,14 @@ int kvpool_nl_pool_get_done(struct netlink_callback *cb)
 
 static int dump_pool(struct sk_buff *skb, struct netlink_callback *cb, struct kvpool_pool *pool)
 {
-	const u32 pinned = kvpool_pool_pinned(pool);
 	void *header;
 	int err = 0;
+	u32 pinned;
 
+	if (kvpool_pool_pinned(pool, &pinned))
+		return 0;
 	mutex_lock(&pool->lock);
+	/* Tags may have changed meanwhile. */
 	if (!kvpool_may_open(pool, false))
 		goto unlock;
 	header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &kvpool_family,

@@ -120,8 +120,78 @@ static void each_of_ten_thousand_once(struct kunit *test)
 	kvfree(pools);
 }
 
+/* Counting its pins would take the time, and the lock, of what is none of their business. */
+static void what_is_not_shown_is_not_counted(struct kunit *test)
+{
+	struct kvpool_pool *pool = published(test);
+	struct cred *nobody = prepare_creds();
+	const struct cred *old;
+	struct reading reading;
+
+	KUNIT_ASSERT_NOT_NULL(test, nobody);
+	cap_clear(nobody->cap_effective);
+	nobody->fsuid = KUIDT_INIT(1000);
+	/* It has no pages to look at. */
+	pool->blocks.count = 1;
+	old = override_creds(nobody);
+	begin(test, &reading);
+	KUNIT_EXPECT_FALSE(test, next_part(test, &reading));
+	end(&reading);
+	revert_creds(old);
+	pool->blocks.count = 0;
+	put_cred(nobody);
+	kvpool_test_forget(pool);
+}
+
+/* The answer to who asks by a socket that `opener` opened. */
+static int asked_by_socket(struct kunit *test, const struct cred *opener)
+{
+	struct sk_buff *skb = alloc_skb(0, GFP_KERNEL);
+	struct sock *sock = test_sock(test);
+	struct file file = { .f_cred = opener };
+	int err;
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	sock->sk_socket->file = &file;
+	NETLINK_CB(skb).sk = sock;
+	err = kvpool_request_sender(skb, NULL);
+	kfree_skb(skb);
+	return err;
+}
+
+static void no_rights_by_a_socket_of_others(struct kunit *test)
+{
+	static const int caps[] = {
+		CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_CHOWN, CAP_IPC_LOCK, CAP_SYS_ADMIN,
+		CAP_SYS_RESOURCE
+	};
+	struct cred *opener = prepare_creds();
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, opener);
+	KUNIT_EXPECT_EQ(test, asked_by_socket(test, opener), 0);
+	for (i = 0; i < ARRAY_SIZE(caps); i++) {
+		cap_lower(opener->cap_effective, caps[i]);
+		KUNIT_EXPECT_EQ(test, asked_by_socket(test, opener), -EPERM);
+		cap_raise(opener->cap_effective, caps[i]);
+	}
+	/* Whoever may become another user, or join a group, may speak for it. */
+	opener->fsuid = KUIDT_INIT(1000);
+	opener->fsgid = KGIDT_INIT(1000);
+	KUNIT_EXPECT_EQ(test, asked_by_socket(test, opener), 0);
+	cap_lower(opener->cap_effective, CAP_SETGID);
+	KUNIT_EXPECT_EQ(test, asked_by_socket(test, opener), -EPERM);
+	opener->fsgid = current_fsgid();
+	KUNIT_EXPECT_EQ(test, asked_by_socket(test, opener), 0);
+	cap_lower(opener->cap_effective, CAP_SETUID);
+	KUNIT_EXPECT_EQ(test, asked_by_socket(test, opener), -EPERM);
+	put_cred(opener);
+}
+
 static struct kunit_case dump_cases[] = {
 	KUNIT_CASE(each_of_ten_thousand_once),
+	KUNIT_CASE(what_is_not_shown_is_not_counted),
+	KUNIT_CASE(no_rights_by_a_socket_of_others),
 	{}
 };
 

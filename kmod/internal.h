@@ -270,7 +270,7 @@ int kvpool_pool_add_file(struct kvpool_pool *pool, bool write);
 void kvpool_pool_drop_file(struct kvpool_pool *pool);
 void kvpool_pool_revoke(struct kvpool_pool *pool);
 u32 kvpool_pool_state(const struct kvpool_pool *pool);
-u32 kvpool_pool_pinned(struct kvpool_pool *pool);
+int kvpool_pool_pinned(struct kvpool_pool *pool, u32 *pinned);
 void kvpool_pool_get(struct kvpool_pool *pool);
 void kvpool_pool_put(struct kvpool_pool *pool);
 

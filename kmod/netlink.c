@@ -276,15 +276,15 @@ int kvpool_nl_pool_get_doit(struct sk_buff *skb, struct genl_info *info)
 		err = -ENOMEM;
 		goto put_pool;
 	}
-	pinned = kvpool_pool_pinned(pool);
-	mutex_lock(&pool->lock);
-	if (kvpool_may_open(pool, false)) {
-		err = kvpool_fill_pool(reply, pool, pinned);
-	} else {
-		NL_SET_ERR_MSG_FMT(info->extack, "uid, gid and mode of the pool forbid it");
-		err = -EACCES;
+	err = kvpool_pool_pinned(pool, &pinned);
+	if (!err) {
+		mutex_lock(&pool->lock);
+		/* Tags may have changed meanwhile. */
+		err = kvpool_may_open(pool, false) ? kvpool_fill_pool(reply, pool, pinned) : -EACCES;
+		mutex_unlock(&pool->lock);
 	}
-	mutex_unlock(&pool->lock);
+	if (err == -EACCES)
+		NL_SET_ERR_MSG_FMT(info->extack, "uid, gid and mode of the pool forbid it");
 	if (err)
 		goto free_reply;
 	kvpool_pool_put(pool);

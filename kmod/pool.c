@@ -72,18 +72,31 @@ u32 kvpool_pool_state(const struct kvpool_pool *pool)
 /**
  * kvpool_pool_pinned - how many blocks does a device hold?
  * @pool: published and referenced, not locked
+ * @pinned: gets the number
+ *
+ * Counted for those only who may open the pool: it takes the lock again and again, so
+ * that others needn't wait for all of it, and reads each block's folio.
+ *
+ * Return: 0 or -EACCES.
  */
-u32 kvpool_pool_pinned(struct kvpool_pool *pool)
+int kvpool_pool_pinned(struct kvpool_pool *pool, u32 *pinned)
 {
-	u32 first, pinned = 0;
+	bool allowed;
+	u32 first;
 
+	mutex_lock(&pool->lock);
+	allowed = kvpool_may_open(pool, false);
+	mutex_unlock(&pool->lock);
+	if (!allowed)
+		return -EACCES;
+	*pinned = 0;
 	for (first = 0; first < pool->blocks.count; first += KVPOOL_SLICE) {
 		mutex_lock(&pool->lock);
-		pinned += kvpool_blocks_pinned(&pool->blocks, first, KVPOOL_SLICE);
+		*pinned += kvpool_blocks_pinned(&pool->blocks, first, KVPOOL_SLICE);
 		mutex_unlock(&pool->lock);
 		cond_resched();
 	}
-	return pinned;
+	return 0;
 }
 
 static void pool_progress(const struct kvpool_blocks *blocks, u32 filled)

@@ -60,16 +60,12 @@ POOL_ATTR(blocks, "%u", pool->blocks.count);
 POOL_ATTR(mappings, "%d", atomic_read(&pool->mappings));
 POOL_ATTR(files, "%u", pool->files);
 
-/* Counting takes the lock again and again, so that others needn't wait for all of it. */
 static ssize_t pinned_blocks_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	struct kvpool_pool *pool = dev_get_drvdata(dev);
-	bool allowed;
+	u32 pinned;
+	int err = kvpool_pool_pinned(dev_get_drvdata(dev), &pinned);
 
-	mutex_lock(&pool->lock);
-	allowed = kvpool_may_open(pool, false);
-	mutex_unlock(&pool->lock);
-	return allowed ? sysfs_emit(buf, "%u\n", kvpool_pool_pinned(pool)) : -EACCES;
+	return err ? err : sysfs_emit(buf, "%u\n", pinned);
 }
 static DEVICE_ATTR_RO(pinned_blocks);
 

@@ -234,6 +234,8 @@ static void ask_by_socket(struct raw *raw, int fd, int control, struct ref ref)
 	raw_start(raw, KVPOOL_CMD_PIN_GET, NLM_F_DUMP);
 	mnl_attr_put_u32((void *)raw->request, KVPOOL_A_POOL_ID, ref.id);
 	EQUAL(raw_ask(raw), -EPERM);
+	raw_start(raw, KVPOOL_CMD_RESERVE_GET, NLM_F_DUMP);
+	EQUAL(raw_ask(raw), -EPERM);
 	raw->socket = own;
 }
 
@@ -266,6 +268,46 @@ static void passed_socket(void)
 	EQUAL(stats(ctx).pools, 1);
 	EQUAL(query(pool).state, KVP_STATE_LIVE);
 	EQUAL(wait_child(child(alice_with_roots_socket, raw)), 0);
+}
+
+/* As a program that is setgid, and is given the socket for its standard error. */
+static void ask_with_the_group(int fd, struct ref ref)
+{
+	struct raw *raw = raw_open();
+
+	EQUAL(get(raw, "groups", (struct ref){ 0 }), 0);
+	raw->socket = mnl_socket_fdopen(fd);
+	CHECK(raw->socket);
+	EQUAL(get(raw, NULL, ref), -EPERM);
+	RAW_SAYS(raw, "the socket was opened with fewer rights");
+}
+
+static struct ref groups_ref;
+
+static void alice_is_given_a_socket(int line)
+{
+	become_user(ALICE);
+	ask_with_the_group(take_fd(line), groups_ref);
+}
+
+static void alice_without_the_group(void *arg)
+{
+	const int *line = arg;
+
+	become(ALICE, ALICE);
+	send_fd(*line, mnl_socket_get_fd(raw_open()->socket));
+}
+
+static void passed_socket_of_another_group(void)
+{
+	struct kvp_ctx *ctx = open_ctx();
+	int line;
+	pid_t pid;
+
+	groups_ref = ref_of(make_for(ctx, "groups", 0, kvpool_gid(), 0640));
+	pid = partner(alice_is_given_a_socket, &line);
+	EQUAL(wait_child(child(alice_without_the_group, &line)), 0);
+	EQUAL(wait_child(pid), 0);
 }
 
 static void passed_control_descriptor(void)
@@ -691,6 +733,7 @@ int main(void)
 	RUN(proof_of_write_access);
 	RUN(passed_control_descriptor);
 	RUN(passed_socket);
+	RUN(passed_socket_of_another_group);
 	RUN(lists);
 	RUN(mode_is_followed);
 	RUN(others_pools);
