@@ -176,22 +176,30 @@ int kvp_log_begin(struct kvp_registration *registration, const char *domain,
 
 /* ------------------------------------------------------------------ steps */
 
-/* A record of a transaction, which takes it from the space reserved. */
-static int write_down(struct kvp_registration *registration, struct kvp_journal_head *record,
-		      enum kvp_journal_type type)
+/* A record of a transaction, which takes it from the space reserved; the log is locked. */
+static int append(struct kvp_record *kept, struct kvp_journal_head *record,
+		  enum kvp_journal_type type)
 {
 	uint64_t size = kvp_journal_record_size(type);
-	struct kvp_record *kept = &registration->record;
-	struct kvp_log *log = kept->log;
 	int err;
 
-	pthread_mutex_lock(&log->lock);
-	err = kvp_log_append(log, record, type);
+	err = kvp_log_append(kept->log, record, type);
 	if (size > kept->reserved)
 		size = kept->reserved;
 	kept->reserved -= size;
-	log->reserved -= size;
-	pthread_mutex_unlock(&log->lock);
+	kept->log->reserved -= size;
+	return err;
+}
+
+static int write_down(struct kvp_registration *registration, struct kvp_journal_head *record,
+		      enum kvp_journal_type type)
+{
+	struct kvp_record *kept = &registration->record;
+	int err;
+
+	pthread_mutex_lock(&kept->log->lock);
+	err = append(kept, record, type);
+	pthread_mutex_unlock(&kept->log->lock);
 	return err;
 }
 
@@ -209,9 +217,9 @@ static uint32_t device_number(const struct kvp_registration *registration,
 int kvp_log_intent(struct kvp_registration *registration, uint32_t n)
 {
 	const struct kvp_entry *entry = &registration->entries[n];
+	struct kvp_record *kept = &registration->record;
 	struct kvp_journal_intent_record record = {
-		.transaction = htole64(registration->record.transaction),
-		.entry = htole32(registration->record.items[n].number),
+		.transaction = htole64(kept->transaction),
 		.index = htole32(entry->index),
 		.device = htole32(device_number(registration, entry)),
 		.addr = htole64((uintptr_t)entry->chunk.addr),
@@ -220,10 +228,18 @@ int kvp_log_intent(struct kvp_registration *registration, uint32_t n)
 		.offset = htole64(entry->chunk.span.offset),
 		.pool = htole32(entry->chunk.span.id),
 	};
+	int err;
 
 	if (entry->chunk.flags & KVP_BUFFER_READ_ONLY)
 		record.flags = htole32(KVP_JOURNAL_ENTRY_READ_ONLY);
-	return write_down(registration, &record.head, KVP_JOURNAL_INTENT);
+	/* A reader takes them in the order of their numbers only, whichever thread comes first. */
+	pthread_mutex_lock(&kept->log->lock);
+	record.entry = htole32(kept->intended);
+	err = append(kept, &record.head, KVP_JOURNAL_INTENT);
+	if (!err)
+		kept->items[n].number = kept->intended++;
+	pthread_mutex_unlock(&kept->log->lock);
+	return err;
 }
 
 static int write_outcome(struct kvp_registration *registration, uint32_t n, int code,

@@ -6,14 +6,10 @@
 
 int kvp_record_init(struct kvp_record *record, uint32_t count)
 {
-	uint32_t n;
-
 	/* Whole at the start, so that no step fails for memory. */
 	record->items = calloc(count ? count : 1, sizeof(*record->items));
 	if (!record->items)
 		return -ENOMEM;
-	for (n = 0; n < count; n++)
-		record->items[n].number = n;
 	record->count = count;
 	return 0;
 }
