@@ -128,6 +128,33 @@ uint64_t kvp_log_room(const struct kvp_log *log)
 	return taken < KVP_JOURNAL_SIZE_MAX ? KVP_JOURNAL_SIZE_MAX - taken : 0;
 }
 
+/*
+ * Space up to `end`. In steps: a signal makes tmpfs give up a call and all it has done, so
+ * that one which takes longer than a timer's interval would never come to its end.
+ */
+static int allocate(const struct kvp_log *log, uint64_t end)
+{
+	uint64_t at, step;
+	int ret;
+
+	for (at = log->offset; at < end; at += step) {
+		step = end - at < SPACE ? end - at : SPACE;
+		do {
+			ret = fallocate(log->fd, log->mapped ? 0 : FALLOC_FL_KEEP_SIZE, (off_t)at,
+					(off_t)step);
+		} while (ret && errno == EINTR);
+		if (!ret)
+			continue;
+		ret = -errno;
+		/* Somebody else may need what there was. */
+		if (log->mapped)
+			(void)!ftruncate(log->fd, (off_t)(log->end > log->offset ? log->end :
+							  log->offset));
+		return ret;
+	}
+	return 0;
+}
+
 int kvp_log_reserve(struct kvp_log *log, uint64_t more)
 {
 	const uint64_t size = log->reserved + more;
@@ -144,13 +171,9 @@ int kvp_log_reserve(struct kvp_log *log, uint64_t more)
 		if (!getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
 		    end > limit.rlim_cur)
 			return -EFBIG;
-		do {
-			ret = fallocate(log->fd, log->mapped ? 0 : FALLOC_FL_KEEP_SIZE,
-					(off_t)log->offset, (off_t)(end - log->offset));
-		} while (ret && errno == EINTR);
-		if (ret)
-			return -errno;
-		ret = log->mapped ? map(log, end) : 0;
+		ret = allocate(log, end);
+		if (!ret && log->mapped)
+			ret = map(log, end);
 		if (ret)
 			return ret;
 		log->end = end;

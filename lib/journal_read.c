@@ -231,14 +231,26 @@ static void look(struct kvp_journal_info *info)
 		info->liveness = kvp_process_look(&writer, &self);
 }
 
-int kvp_journal_read_fd(int fd, const char *path, struct kvp_journal **journal,
-			struct kvp_error *error)
+/* Of a file whose writer is quicker than its reader, which ends nobody's patience but this. */
+#define MOST_READS 100
+
+/* Where a journal that was read is damaged. */
+struct damage {
+	uint64_t offset;
+	size_t size;
+	union kvp_journal_any_record record;	/* `size` bytes of what is there */
+};
+
+/* `damage`: its size is 0 where there is none. */
+static int read_once(int fd, struct kvp_journal **journal, struct damage *damage)
 {
+	const struct kvp_journal_info *info;
 	char *bytes = NULL;
 	size_t got = 0;
 	struct stat st;
 	int err = 0;
 
+	memset(damage, 0, sizeof(*damage));
 	if (fstat(fd, &st))
 		err = -errno;
 	else if (!S_ISREG(st.st_mode))
@@ -249,12 +261,48 @@ int kvp_journal_read_fd(int fd, const char *path, struct kvp_journal **journal,
 		err = load(fd, (size_t)st.st_size, &bytes, &got);
 	if (!err)
 		err = kvp_journal_parse(bytes, got, journal);
+	if (!err) {
+		look(&(*journal)->info);
+		info = &(*journal)->info;
+		if (info->condition == KVP_JOURNAL_DAMAGED) {
+			damage->offset = info->offset;
+			damage->size = got - info->offset < sizeof(damage->record) ?
+				       got - info->offset : sizeof(damage->record);
+			memcpy(&damage->record, bytes + info->offset, damage->size);
+		}
+	}
 	free(bytes);
+	return err;
+}
+
+static bool may_be_written(const struct kvp_journal_info *info)
+{
+	return info->liveness != KVP_LIVENESS_DEAD && info->liveness != KVP_LIVENESS_OTHER_BOOT;
+}
+
+int kvp_journal_read_fd(int fd, const char *path, struct kvp_journal **journal,
+			struct kvp_error *error)
+{
+	struct damage damage, earlier = { 0 };
+	unsigned int reads = 1;
+	int err;
+
+	err = read_once(fd, journal, &damage);
+	/*
+	 * What is written while it is read can be there in part, the later part even: pages
+	 * are copied one by one. Such damage does not stay where it is; what stays is none of
+	 * the writer's doing.
+	 */
+	while (!err && damage.size && may_be_written(&(*journal)->info) && reads++ < MOST_READS &&
+	       memcmp(&damage, &earlier, sizeof(damage))) {
+		kvp_journal_free(*journal);
+		earlier = damage;
+		err = read_once(fd, journal, &damage);
+	}
 	if (err)
 		return kvp_fail(error, err, KVP_PHASE_JOURNAL, KVP_NONE, NULL,
 				err == -EINVAL ? "give a regular file" : NULL,
 				"can't read the journal %.200s", path);
-	look(&(*journal)->info);
 	return 0;
 }
 

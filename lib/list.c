@@ -141,6 +141,17 @@ KVP_EXPORT const struct kvp_buffer *kvp_list_buffers(const struct kvp_list *list
 	return list->sealed ? list->buffers : NULL;
 }
 
+uint64_t kvp_list_length(const struct kvp_list *list, uint32_t *count)
+{
+	const struct kvp_buffer *buffers = kvp_list_buffers(list, count);
+	uint64_t length = 0;
+	uint32_t i;
+
+	for (i = 0; i < *count; i++)
+		length += buffers[i].length;
+	return length;
+}
+
 KVP_EXPORT const uint32_t *kvp_list_index(const struct kvp_list *list, uint32_t *count)
 {
 	*count = list->sealed ? list->count : 0;

@@ -150,10 +150,12 @@ static void put_pools(FILE *to, const struct kvp_registration *registration)
 	fputc(']', to);
 }
 
-static char *line_of(const struct kvp_registration *registration, const struct kvp_error *error)
+static char *line_of(const struct kvp_registration *registration, const char *domain,
+		     const struct kvp_list *list, const struct kvp_error *error)
 {
-	const struct kvp_report_entry *entry = &registration->report->entry;
 	struct kvp_report report;
+	uint64_t length;
+	uint32_t count;
 	size_t size;
 	char *line = NULL;
 	FILE *to = open_memstream(&line, &size);
@@ -163,11 +165,13 @@ static char *line_of(const struct kvp_registration *registration, const struct k
 		return NULL;
 	kvp_report_get(registration->ctx, &report);
 	fputs("{\"event\":\"fallback_l2\"", to);
-	put_member(to, "transaction", entry->name);
-	put_member(to, "domain", entry->domain);
+	/* What else is in there may be of another transaction of the name by now. */
+	put_member(to, "transaction", registration->report->entry.name);
+	put_member(to, "domain", domain);
 	put_member(to, "client_mode", report.client_mode);
 	put_pools(to, registration);
-	fprintf(to, ",\"buffers\":%" PRIu32 ",\"length\":%" PRIu64, entry->buffers, entry->length);
+	length = kvp_list_length(list, &count);
+	fprintf(to, ",\"buffers\":%" PRIu32 ",\"length\":%" PRIu64, count, length);
 	put_error(to, error);
 	put_member(to, "first_error", report.first.message);
 	fprintf(to, ",\"fallbacks\":%" PRIu64 "}", report.fallbacks);
@@ -179,14 +183,15 @@ static char *line_of(const struct kvp_registration *registration, const struct k
 	return line;
 }
 
-void kvp_policy_tell(const struct kvp_registration *registration, const struct kvp_error *error)
+void kvp_policy_tell(const struct kvp_registration *registration, const char *domain,
+		     const struct kvp_list *list, const struct kvp_error *error)
 {
 	const struct kvp_ctx *ctx = registration->ctx;
 	char *line;
 
 	if (!ctx->tell)
 		return;
-	line = line_of(registration, error);
+	line = line_of(registration, domain, list, error);
 	/* A fallback is never without a word. */
 	ctx->tell(line ? line : "{\"event\":\"fallback_l2\",\"error\":\"no memory for more\"}",
 		  ctx->tell_arg);

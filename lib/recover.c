@@ -139,7 +139,13 @@ static int list(const struct kvp_recovery *recovery, struct names *names)
 			close(fd);
 		return err;
 	}
-	while (!err && (entry = readdir(directory))) {
+	for (;;) {
+		errno = 0;
+		entry = readdir(directory);
+		if (!entry) {
+			err = -errno;
+			break;
+		}
 		if (entry->d_name[0] == '.') {
 			remove_hidden(recovery, entry->d_name);
 			continue;

@@ -324,12 +324,15 @@ int kvp_recovery_file(struct kvp_recovery *recovery, const char *name)
 		return 0;
 	}
 	/* Its writer takes no lock: a forked child would keep it. */
-	if (!flock(fd, LOCK_EX | LOCK_NB))
+	if (!flock(fd, LOCK_EX | LOCK_NB)) {
 		err = recover_locked(recovery, fd);
-	else if (errno == EWOULDBLOCK)
+		/* A child that was forked meanwhile has the descriptor too. */
+		flock(fd, LOCK_UN);
+	} else if (errno == EWOULDBLOCK) {
 		tell_file(recovery, KVP_RECOVERY_FILE_BUSY, 0, "");
-	else
+	} else {
 		tell_file(recovery, KVP_RECOVERY_FILE_REFUSED, -errno, "the file can't be locked");
+	}
 	close(fd);
 	return err;
 }

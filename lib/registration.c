@@ -144,25 +144,42 @@ void kvp_registration_free(struct kvp_registration *registration)
 
 /* ------------------------------------------------------------- quarantine */
 
-static bool shares(const struct kvp_buffer *buffer, const struct kvp_chunk *chunk)
+/* The first of the buffers, which share no byte, that ends behind `addr`. */
+static uint32_t first_behind(const struct kvp_sorted *sorted, uint64_t addr)
 {
-	const uint64_t start = (uintptr_t)buffer->addr, other = (uintptr_t)chunk->addr;
+	uint32_t low = 0, high = sorted->count, middle;
 
-	return start < other + chunk->length && other < start + buffer->length;
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if ((uintptr_t)sorted->buffers[middle]->addr + sorted->buffers[middle]->length <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 /*
- * All that one has left which is being undone, or could not be: a registrar that goes by
- * the span would undo what another registers of it meanwhile.
+ * The buffer, by its position below `position`, that shares a byte with what one has left
+ * which is being undone, or could not be: a registrar that goes by the span would undo
+ * what another registers of it meanwhile. `position` itself if there is none.
  */
-static bool busy(const struct kvp_registration *registration, const struct kvp_buffer *buffer)
+static uint32_t find_busy(const struct kvp_registration *registration,
+			  const struct kvp_sorted *sorted, const struct kvp_buffer *buffers,
+			  uint32_t position)
 {
-	uint32_t i;
+	uint32_t i, n;
 
-	for (i = 0; i < registration->count; i++)
-		if (shares(buffer, &registration->entries[i].chunk))
-			return true;
-	return false;
+	for (i = 0; i < registration->count; i++) {
+		const struct kvp_chunk *chunk = &registration->entries[i].chunk;
+		const uint64_t start = (uintptr_t)chunk->addr;
+
+		for (n = first_behind(sorted, start); n < sorted->count &&
+		     (uintptr_t)sorted->buffers[n]->addr < start + chunk->length; n++)
+			if (sorted->buffers[n] - buffers < position)
+				position = (uint32_t)(sorted->buffers[n] - buffers);
+	}
+	return position;
 }
 
 /* Called with the lock held, so that no function of the caller may be called here. */
@@ -190,23 +207,37 @@ static int refuse(const struct kvp_registration *registration, const struct kvp_
 int kvp_registration_quarantine_check(struct kvp_ctx *ctx, const struct kvp_list *list,
 				      struct kvp_error *error)
 {
-	const struct kvp_registration *registration;
+	const struct kvp_registration *registration, *holder = NULL;
 	const struct kvp_buffer *buffers;
-	const uint32_t *index;
-	uint32_t count, i;
+	struct kvp_sorted sorted = { 0 };
+	uint32_t count, position, found;
 	int err = 0;
 
 	buffers = kvp_list_buffers(list, &count);
-	index = kvp_list_index(list, &count);
+	position = count;
 	pthread_mutex_lock(&ctx->lock);
-	for (i = 0; i < count && !err; i++) {
-		registration = ctx->registrations;
-		/* None is ending, nearly always: then no entry is looked at. */
-		for (; registration && !err; registration = registration->next)
-			if (registration->ending && busy(registration, &buffers[i]))
-				err = refuse(registration, &buffers[i], index[i], error);
+	/* None is ending, nearly always: then no entry is looked at. */
+	for (registration = ctx->registrations; registration && !err;
+	     registration = registration->next) {
+		if (!registration->ending)
+			continue;
+		if (!sorted.buffers)
+			err = kvp_sorted_init(&sorted, buffers, count);
+		if (err)
+			break;
+		found = find_busy(registration, &sorted, buffers, position);
+		if (found < position)
+			holder = registration;
+		position = found;
 	}
+	if (err)
+		kvp_fail(error, err, KVP_PHASE_CHECK, KVP_NONE, NULL, NULL,
+			 "no memory to check %" PRIu32 " buffers", count);
+	else if (holder)
+		err = refuse(holder, &buffers[position], kvp_list_index(list, &count)[position],
+			     error);
 	pthread_mutex_unlock(&ctx->lock);
+	kvp_sorted_free(&sorted);
 	return err;
 }
 

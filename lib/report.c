@@ -78,13 +78,9 @@ void kvp_report_note(struct kvp_ctx *ctx, struct kvp_report_item *item,
 void kvp_report_list(struct kvp_ctx *ctx, struct kvp_report_item *item, const char *domain,
 		     const struct kvp_list *list)
 {
-	const struct kvp_buffer *buffers;
-	uint64_t length = 0;
-	uint32_t count, i;
+	uint32_t count;
+	const uint64_t length = kvp_list_length(list, &count);
 
-	buffers = kvp_list_buffers(list, &count);
-	for (i = 0; i < count; i++)
-		length += buffers[i].length;
 	pthread_mutex_lock(&ctx->lock);
 	snprintf(item->entry.domain, sizeof(item->entry.domain), "%s", domain ? domain : "");
 	item->entry.buffers = count;

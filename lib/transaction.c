@@ -175,7 +175,7 @@ static int fail(struct transaction *transaction, int err, struct kvp_error *erro
 		return err;
 	}
 	if (state == KVP_REGISTRATION_FALLBACK_L2) {
-		kvp_policy_tell(registration, error);
+		kvp_policy_tell(registration, transaction->domain, transaction->list, error);
 		err = KVP_FALLBACK;
 	}
 	kvp_registration_free(registration);

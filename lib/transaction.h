@@ -15,6 +15,8 @@
 
 /* 0 when the list is sealed and holds a buffer; else why not, a failure to seal it repeated. */
 int kvp_list_ready(const struct kvp_list *list, struct kvp_error *error);
+/* Bytes of all buffers of a sealed list, and how many these are. */
+uint64_t kvp_list_length(const struct kvp_list *list, uint32_t *count);
 
 /* The buffers that have a range, in ascending order of addresses: neither empty nor wrapping. */
 struct kvp_sorted {
@@ -236,7 +238,11 @@ enum kvp_step {
 };
 
 struct kvp_record_item {
-	uint32_t number;	/* of the entry in the journal: entries move up when others go */
+	/*
+	 * Of the entry in the journal: how many were intended before it, which with several
+	 * threads is not its place. Entries move up when others go.
+	 */
+	uint32_t number;
 	uint8_t step;		/* enum kvp_step */
 };
 
@@ -245,6 +251,7 @@ struct kvp_record {
 	uint32_t count;
 	struct kvp_log *log;	/* NULL: no durable journal, or not begun */
 	uint64_t transaction;	/* number in that journal */
+	uint32_t intended;	/* entries of it in the journal; protected by the log's lock */
 	uint64_t reserved;	/* bytes of it that this transaction may still write */
 };
 
@@ -346,7 +353,8 @@ void kvp_report_list(struct kvp_ctx *ctx, struct kvp_report_item *item, const ch
 void kvp_report_note(struct kvp_ctx *ctx, struct kvp_report_item *item,
 		     enum kvp_registration_state state, const struct kvp_error *error);
 /* Have the caller's log function called for a fallback, if there is one. Nothing may be locked. */
-void kvp_policy_tell(const struct kvp_registration *registration, const struct kvp_error *error);
+void kvp_policy_tell(const struct kvp_registration *registration, const char *domain,
+		     const struct kvp_list *list, const struct kvp_error *error);
 
 /* ----------------------------------------------------------------- execute.c */
 

@@ -25,6 +25,8 @@ int __real_ioctl(int fd, unsigned long command, ...);
 void *__real_mmap(void *addr, size_t length, int protection, int flags, int fd, off_t offset);
 int __real_munmap(void *addr, size_t length);
 ssize_t __real_pwrite(int fd, const void *data, size_t size, off_t offset);
+ssize_t __real_pread(int fd, void *data, size_t size, off_t offset);
+struct dirent *__real_readdir(DIR *directory);
 int __real_fallocate(int fd, int mode, off_t offset, off_t length);
 int __real_ftruncate(int fd, off_t length);
 int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
@@ -413,8 +415,46 @@ int __wrap_kvp_log_append(struct kvp_log *log, struct kvp_journal_head *record,
 	return raise(SIGKILL);
 }
 
+static struct {
+	size_t from, to;
+	unsigned int times;
+} hidden;
+static off_t most_allocated;
+
+void fake_hide(size_t from, size_t to, unsigned int times)
+{
+	hidden.from = from;
+	hidden.to = to;
+	hidden.times = times;
+}
+
+void fake_interrupt(off_t most)
+{
+	most_allocated = most;
+}
+
+ssize_t __wrap_pread(int fd, void *data, size_t size, off_t offset)
+{
+	const ssize_t got = __real_pread(fd, data, size, offset);
+
+	if (hidden.times && !offset && got >= (ssize_t)hidden.to) {
+		hidden.times--;
+		memset((char *)data + hidden.from, 0, hidden.to - hidden.from);
+	}
+	return got;
+}
+
+struct dirent *__wrap_readdir(DIR *directory)
+{
+	return fake_fails(FAKE_READDIR) ? NULL : __real_readdir(directory);
+}
+
 int __wrap_fallocate(int fd, int mode, off_t offset, off_t length)
 {
+	if (most_allocated && length > most_allocated) {
+		errno = EINTR;
+		return -1;
+	}
 	return fake_fails(FAKE_FALLOCATE) ? -1 : __real_fallocate(fd, mode, offset, length);
 }
 
@@ -431,6 +471,9 @@ void *__wrap_mmap64(void *addr, size_t length, int protection, int flags, int fd
 	__attribute__((alias("__wrap_mmap")));
 ssize_t __wrap_pwrite64(int fd, const void *data, size_t size, off_t offset)
 	__attribute__((alias("__wrap_pwrite")));
+ssize_t __wrap_pread64(int fd, void *data, size_t size, off_t offset)
+	__attribute__((alias("__wrap_pread")));
+struct dirent *__wrap_readdir64(DIR *directory) __attribute__((alias("__wrap_readdir")));
 int __wrap_fallocate64(int fd, int mode, off_t offset, off_t length)
 	__attribute__((alias("__wrap_fallocate")));
 int __wrap_ftruncate64(int fd, off_t length) __attribute__((alias("__wrap_ftruncate")));

@@ -36,8 +36,13 @@ int fake_teardown(void **state);
 
 enum fake_call {
 	FAKE_SOCKET, FAKE_BIND, FAKE_SETSOCKOPT, FAKE_SEND, FAKE_MUNMAP,
-	FAKE_WRITE, FAKE_SHORT_WRITE, FAKE_FALLOCATE, FAKE_TRUNCATE, FAKE_OPENAT, FAKE_CALLS
+	FAKE_WRITE, FAKE_SHORT_WRITE, FAKE_FALLOCATE, FAKE_TRUNCATE, FAKE_OPENAT, FAKE_READDIR, FAKE_CALLS
 };
+
+/* The next `times` reads of a file at its start show zeros in place of its bytes `from` to `to`. */
+void fake_hide(size_t from, size_t to, unsigned int times);
+/* A signal comes within each fallocate() of more bytes than this; 0: within none. */
+void fake_interrupt(off_t most);
 
 /* The call after the next `skip` calls of that kind fails with `err`. A short write takes half. */
 void fake_fail(enum fake_call call, unsigned int skip, int err);

@@ -94,6 +94,95 @@ static void whole_life(void **state)
 	assert_int_equal(kvp_log_init(journal(), dir, NULL), 0);
 }
 
+/* As several threads may have them written: the second before the first. */
+static void entries_in_another_order(void **state)
+{
+	struct kvp_span spans[BUFFERS];
+	const struct kvp_journal_entry *entry;
+	const struct kvp_buffer *buffers;
+	struct kvp_journal *read;
+	struct kvp_plan plan;
+	uint32_t count;
+
+	(void)state;
+	buffers = kvp_list_buffers(list, &count);
+	assert_int_equal(kvp_check_spans(fake_world_ctx(), "kv", buffers, NULL, count, NULL, spans,
+					 &error), 0);
+	assert_int_equal(kvp_registration_new(fake_world_ctx(), &registrar, 1, &registration), 0);
+	assert_int_equal(kvp_states_collect(registration, spans, count, &error), 0);
+	assert_int_equal(kvp_plan_build(list, spans, &registration->set, &plan, &error), 0);
+	assert_int_equal(kvp_registration_take(registration, &plan), 0);
+	kvp_plan_free(&plan);
+	assert_int_equal(kvp_log_begin(registration, "kv", &error), 0);
+
+	assert_int_equal(kvp_record_step(registration, 2, KVP_STEP_INTENT, 0), 0);
+	assert_int_equal(kvp_record_step(registration, 0, KVP_STEP_INTENT, 0), 0);
+	assert_int_equal(kvp_record_step(registration, 0, KVP_STEP_REFUSED, -EIO), 0);
+	assert_int_equal(kvp_record_step(registration, 2, KVP_STEP_REGISTERED, 0), 0);
+	assert_int_equal(kvp_journal_read(fake_journal_path(), &read, &error), 0);
+	assert_int_equal(kvp_journal_info(read)->condition, KVP_JOURNAL_WHOLE);
+	assert_int_equal(kvp_journal_info(read)->entries, 2);
+	entry = kvp_journal_entry(read, 0);
+	assert_int_equal(entry->index, 2);
+	assert_ptr_equal(entry->chunk.addr, buffers[2].addr);
+	assert_int_equal(entry->state, KVP_JOURNAL_ENTRY_REGISTERED);
+	entry = kvp_journal_entry(read, 1);
+	assert_int_equal(entry->index, 0);
+	assert_int_equal(entry->state, KVP_JOURNAL_ENTRY_REFUSED);
+	kvp_journal_free(read);
+	kvp_registration_free(registration);
+}
+
+/* As by an interval timer, in each of which tmpfs begins a call anew. */
+static void space_is_had_in_steps(void **state)
+{
+	const uint64_t more = 5 << 20;
+
+	(void)state;
+	fake_interrupt(256 << 10);
+	assert_int_equal(kvp_log_reserve(journal(), more), 0);
+	fake_interrupt(0);
+	assert_int_equal(journal()->reserved, more);
+	assert_true(journal()->end >= journal()->offset + more);
+	journal()->reserved = 0;
+	/* What can't be had whole is not kept in part. */
+	fake_fail(FAKE_FALLOCATE, 4, ENOSPC);
+	assert_int_equal(kvp_log_reserve(journal(), 4 * more), -ENOSPC);
+	assert_int_equal(journal()->reserved, 0);
+	if (journal()->mapped) {
+		struct stat st;
+
+		assert_int_equal(stat(fake_journal_path(), &st), 0);
+		assert_int_equal(st.st_size, journal()->end);
+	}
+	assert_int_equal(do_register(NULL), 0);
+	assert_int_equal(do_unregister(), 0);
+}
+
+/* A page is copied before a record is stored in it, and the next one after that. */
+static void read_while_it_is_written(void **state)
+{
+	static const struct {
+		unsigned int times;
+		enum kvp_journal_condition condition;
+	} cases[] = { { 0, KVP_JOURNAL_WHOLE }, { 1, KVP_JOURNAL_WHOLE }, { 2, KVP_JOURNAL_DAMAGED } };
+	struct kvp_journal *read;
+	unsigned int i;
+
+	(void)state;
+	assert_int_equal(do_register(NULL), 0);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const size_t begin = sizeof(struct kvp_journal_file_record);
+
+		fake_hide(begin, begin + 300, cases[i].times);
+		assert_int_equal(kvp_journal_read(fake_journal_path(), &read, &error), 0);
+		assert_int_equal(kvp_journal_info(read)->condition, cases[i].condition);
+		kvp_journal_free(read);
+	}
+	fake_hide(0, 0, 0);
+	assert_int_equal(do_unregister(), 0);
+}
+
 static void what_records_say(void **state)
 {
 	struct kvp_journal_device_record device;
@@ -512,6 +601,9 @@ int main(void)
 #define journal_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		journal_test(whole_life),
+		journal_test(entries_in_another_order),
+		journal_test(space_is_had_in_steps),
+		journal_test(read_while_it_is_written),
 		journal_test(what_records_say),
 		journal_test(refusal_is_undone_in_the_journal),
 		journal_test(commit_is_written_before_it_is_told),

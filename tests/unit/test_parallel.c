@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <signal.h>
 
-#include "fake_world.h"
+#include "fake_journal.h"
 
 #define BUFFERS 64
 
@@ -194,6 +194,35 @@ static void at_once(void **state)
 	assert_int_equal(store.unregistered, BUFFERS);
 }
 
+/* Entries are in the order in which they were begun, and each outcome is that of its entry. */
+static void in_the_journal(void **state)
+{
+	const struct kvp_journal_entry *entry;
+	struct kvp_journal *journal;
+	uint32_t i;
+
+	(void)state;
+	assert_int_equal(kvp_log_init(&fake_world_ctx()->log, fake_journal_dir(), NULL), 0);
+	store.meet = true;
+	assert_int_equal(do_register(4, NULL), 0);
+	assert_int_equal(kvp_journal_read(fake_journal_path(), &journal, NULL), 0);
+	assert_int_equal(kvp_journal_info(journal)->condition, KVP_JOURNAL_WHOLE);
+	assert_int_equal(kvp_journal_info(journal)->open_entries, BUFFERS);
+	for (i = 0; (entry = kvp_journal_entry(journal, i)); i++) {
+		assert_int_equal(entry->state, KVP_JOURNAL_ENTRY_REGISTERED);
+		assert_int_equal(entry->cookie, FAKE_BASE + entry->index * 2 * MIB);
+		assert_int_equal(entry->chunk.span.offset, entry->index * 2 * MIB);
+	}
+	kvp_journal_free(journal);
+	assert_int_equal(kvp_unregister(fake_world_ctx(), &registration, NULL), 0);
+	assert_int_equal(kvp_journal_read(fake_journal_path(), &journal, NULL), 0);
+	assert_int_equal(kvp_journal_info(journal)->condition, KVP_JOURNAL_WHOLE);
+	assert_int_equal(kvp_journal_info(journal)->open_entries, 0);
+	kvp_journal_free(journal);
+	kvp_log_free(&fake_world_ctx()->log);
+	fake_journal_remove();
+}
+
 static void one_at_a_time(void **state)
 {
 	(void)state;
@@ -329,6 +358,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		parallel_test(at_once),
+		parallel_test(in_the_journal),
 		parallel_test(one_at_a_time),
 		parallel_test(the_first_in_order_is_the_error),
 		parallel_test(what_fails_to_be_undone),

@@ -207,6 +207,35 @@ static void falls_back(void **state)
 			"phase register, device store0: buffer 1: can't register");
 }
 
+static struct kvp_registration *other;
+
+static void register_another(void)
+{
+	const struct kvp_buffer buffer = {
+		.addr = (void *)(uintptr_t)(FAKE_BASE + 32 * MIB), .length = MIB,
+	};
+	static struct fake_registrar another;
+	struct kvp_registrar *at = fake_registrar_new(&another, 1, 0);
+	struct kvp_list *one = fake_world_list(&buffer, 1);
+
+	assert_int_equal(kvp_register(fake_world_ctx(), "kv", one, &at, 1, NULL, &other, NULL), 0);
+	assert_int_equal(kvp_unregister(fake_world_ctx(), &other, NULL), 0);
+	kvp_list_free(one);
+	kvp_registrar_free(at);
+}
+
+/* The line is about the transaction that failed, whatever began since under the same name. */
+static void falls_back_beside_another(void **state)
+{
+	(void)state;
+	store.fail_register = 2;
+	store.register_ret = -1;
+	store.during_unregister = register_another;
+	assert_int_equal(do_register(NULL), KVP_FALLBACK);
+	assert_int_equal(lines, 1);
+	assert_contains(line, "\"buffers\":3,\"length\":6291456,");
+}
+
 /* 31 characters fit in the 63 bytes of a device's name, and half of another. */
 static const char *long_name(void *arg, uint32_t device)
 {
@@ -471,6 +500,7 @@ int main(void)
 		cmocka_unit_test(option_wins),
 		cmocka_unit_test(unknown_is_an_error),
 		policy_test(falls_back),
+		policy_test(falls_back_beside_another),
 		policy_test(line_is_utf8),
 		policy_test(falls_back_from_a_check),
 		policy_test(comes_back),

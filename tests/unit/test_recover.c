@@ -459,6 +459,63 @@ static void store_fails(void **state)
 	nothing_changes_the_second_time();
 }
 
+static pid_t forked;
+
+static void fork_once(const struct kvp_recovery_event *event, void *arg)
+{
+	(void)event;
+	(void)arg;
+	if (!forked)
+		forked = fake_fork();
+	if (!forked) {
+		pause();
+		_exit(0);
+	}
+}
+
+/* A child that is forked meanwhile keeps no lock of the file. */
+static void forked_during_a_recovery(void **state)
+{
+	struct kvp_recovery_options options = KVP_INIT(struct kvp_recovery_options);
+	struct kvp_recovery_report report;
+
+	(void)state;
+	fake_store_process(FAKE_EXIT, false, 0, false);
+	options.journal_dir = fake_store_dir;
+	options.each = fork_once;
+	forked = 0;
+	assert_int_equal(kvp_recover(fake_world_ctx(), &options, &report, NULL), 0);
+	assert_int_equal(report.count[KVP_RECOVERY_FILE_KEPT], 1);
+	assert_true(forked > 0);
+	report = fake_store_recover(false);
+	assert_int_equal(report.count[KVP_RECOVERY_FILE_BUSY], 0);
+	assert_int_equal(report.count[KVP_RECOVERY_FILE_REMOVED], 1);
+	assert_int_equal(fake_store_held(), 0);
+	assert_int_equal(kill(forked, SIGKILL), 0);
+	assert_int_equal(waitpid(forked, NULL, 0), forked);
+}
+
+/* What can't be listed may be the journal of one that lives. */
+static void not_past_an_error_of_the_directory(void **state)
+{
+	struct kvp_recovery_options options = KVP_INIT(struct kvp_recovery_options);
+	struct kvp_registrar *registrar = fake_store_registrar("store");
+	struct kvp_error error;
+
+	(void)state;
+	fake_store_process(FAKE_EXIT, false, 0, false);
+	options.journal_dir = fake_store_dir;
+	options.registrars = &registrar;
+	options.registrar_count = 1;
+	fake_fail(FAKE_READDIR, 2, EIO);
+	assert_int_equal(kvp_recover(fake_world_ctx(), &options, NULL, &error), -EIO);
+	assert_contains(error.message, "can't go through the journals");
+	assert_int_equal(fake_store_held(), STORE_BUFFERS);
+	kvp_registrar_free(registrar);
+	fake_store_recover(false);
+	assert_int_equal(fake_store_held(), 0);
+}
+
 static void without_its_registrar(void **state)
 {
 	struct kvp_recovery_report report;
@@ -675,6 +732,8 @@ int main(void)
 		recover_test(running_process_renumbered),
 		recover_test(two_recoveries),
 		recover_test(store_fails),
+		recover_test(forked_during_a_recovery),
+		recover_test(not_past_an_error_of_the_directory),
 		recover_test(without_its_registrar),
 		recover_test(no_space),
 		recover_test(files_of_others),
