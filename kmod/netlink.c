@@ -280,7 +280,8 @@ int kvpool_nl_pool_get_doit(struct sk_buff *skb, struct genl_info *info)
 	if (!err) {
 		mutex_lock(&pool->lock);
 		/* Tags may have changed meanwhile. */
-		err = kvpool_may_open(pool, false) ? kvpool_fill_pool(reply, pool, pinned) : -EACCES;
+		err = kvpool_may_open(pool, false) ? kvpool_fill_pool(reply, pool, pinned) :
+						     -EACCES;
 		mutex_unlock(&pool->lock);
 	}
 	if (err == -EACCES)

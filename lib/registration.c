@@ -148,10 +148,12 @@ void kvp_registration_free(struct kvp_registration *registration)
 static uint32_t first_behind(const struct kvp_sorted *sorted, uint64_t addr)
 {
 	uint32_t low = 0, high = sorted->count, middle;
+	const struct kvp_buffer *buffer;
 
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		if ((uintptr_t)sorted->buffers[middle]->addr + sorted->buffers[middle]->length <= addr)
+		buffer = sorted->buffers[middle];
+		if ((uintptr_t)buffer->addr + buffer->length <= addr)
 			low = middle + 1;
 		else
 			high = middle;
