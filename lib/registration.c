@@ -219,8 +219,7 @@ int kvp_registration_quarantine_check(struct kvp_ctx *ctx, const struct kvp_list
 	position = count;
 	pthread_mutex_lock(&ctx->lock);
 	/* None is ending, nearly always: then no entry is looked at. */
-	for (registration = ctx->registrations; registration && !err;
-	     registration = registration->next) {
+	for (registration = ctx->registrations; registration; registration = registration->next) {
 		if (!registration->ending)
 			continue;
 		if (!sorted.buffers)
